@@ -1,0 +1,72 @@
+package seam
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Real is the runtime of a program: goroutines, the system's clock, and Go's
+// randomly seeded generator.
+func Real() Runtime { return realRuntime{} }
+
+type realRuntime struct{}
+
+func (realRuntime) Go(f func()) { go f() }
+
+func (realRuntime) Now() time.Time { return time.Now() }
+
+func (realRuntime) Uint64() uint64 { return rand.Uint64() }
+
+func (realRuntime) Sleep(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil || d <= 0 {
+		return err
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (realRuntime) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d)
+}
+
+func (realRuntime) WithCancel(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}
+
+func (realRuntime) NewEvent() Event { return &realEvent{done: make(chan struct{})} }
+
+type realEvent struct {
+	once sync.Once
+	done chan struct{}
+}
+
+func (e *realEvent) Set() { e.once.Do(func() { close(e.done) }) }
+
+func (e *realEvent) IsSet() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (e *realEvent) Wait(ctx context.Context) error {
+	if e.IsSet() {
+		return nil
+	}
+	select {
+	case <-e.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,42 @@
+// Package seam is the engine's only door to goroutines, waiting, time, timeouts
+// and randomness. The real runtime is made of the Go runtime's own; a simulation
+// puts its scheduler in its place, so that a run replays from its seed. A lint
+// test bans every other way.
+//
+// Everything that blocks is built on Event.Wait and Sleep, and gives up when its
+// context ends. A Mutex is never held across a blocking point.
+package seam
+
+import (
+	"context"
+	"time"
+)
+
+// Runtime is what the engine asks of the world beside the bucket.
+type Runtime interface {
+	// Go runs f in a goroutine.
+	Go(f func())
+	// NewEvent returns an event that has not happened.
+	NewEvent() Event
+	// Now is the current time, with a monotonic reading.
+	Now() time.Time
+	// Sleep waits for d, or until ctx ends and then returns its error.
+	Sleep(ctx context.Context, d time.Duration) error
+	// WithTimeout derives a context that ends after d.
+	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
+	// WithCancel derives a context that ends when cancel is called.
+	WithCancel(ctx context.Context) (context.Context, context.CancelFunc)
+	// Uint64 returns 64 random bits.
+	Uint64() uint64
+}
+
+// Event happens at most once.
+type Event interface {
+	// Set makes the event happen, if it has not.
+	Set()
+	// Wait returns nil once the event has happened, or the error of ctx if that
+	// ends before.
+	Wait(ctx context.Context) error
+	// IsSet tells whether the event has happened.
+	IsSet() bool
+}
