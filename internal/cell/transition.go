@@ -93,7 +93,7 @@ func Drop(c *Cell, tx txid.ID) *Cell {
 func MarksAfter(c *Cell, f Fold) int {
 	n := len(c.Marks)
 	for _, m := range c.Marks {
-		if f.drops(m.Tx) {
+		if f.Drops(m.Tx) {
 			n--
 		}
 	}
@@ -103,7 +103,8 @@ func MarksAfter(c *Cell, f Fold) int {
 	return n
 }
 
-func (f Fold) drops(tx txid.ID) bool {
+// Drops tells whether f leaves out the mark of the attempt.
+func (f Fold) Drops(tx txid.ID) bool {
 	for _, d := range f.Drop {
 		if d == tx {
 			return true
@@ -145,7 +146,7 @@ func (c *Cell) carried(f Fold) []Mark {
 	}
 	var kept []Mark
 	for _, m := range c.Marks {
-		if !f.drops(m.Tx) {
+		if !f.Drops(m.Tx) {
 			kept = append(kept, m)
 		}
 	}

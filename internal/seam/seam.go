@@ -40,3 +40,19 @@ type Event interface {
 	// IsSet tells whether the event has happened.
 	IsSet() bool
 }
+
+type contextKey struct{}
+
+// NewContext returns a context that carries a runtime: what is opened with it lives
+// in that runtime. It is the door for simulations.
+func NewContext(ctx context.Context, rt Runtime) context.Context {
+	return context.WithValue(ctx, contextKey{}, rt)
+}
+
+// FromContext returns the runtime that ctx carries, or the real one.
+func FromContext(ctx context.Context) Runtime {
+	if rt, ok := ctx.Value(contextKey{}).(Runtime); ok {
+		return rt
+	}
+	return Real()
+}

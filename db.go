@@ -1,0 +1,201 @@
+package strictkv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/cache"
+	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+)
+
+// DB is a handle of a database. It is safe for concurrent use. A process needs one
+// handle per database; several handles, in one process or many, may have the same
+// database open.
+type DB struct {
+	name   string
+	rt     seam.Runtime
+	st     *store.Store
+	rs     *resolve.Resolver
+	engine *commit.Engine
+	stop   context.CancelFunc // of the background work
+
+	mu      seam.Mutex // guards all below
+	closed  bool
+	running int
+	idle    seam.Event // set when running falls to 0; nil if nobody waits
+}
+
+// Open opens the database with a name (1 to 64 of a-z A-Z 0-9 . _ -) in a bucket, and
+// creates it if it is not there: one request if it is. Many databases can share a
+// bucket.
+//
+// It returns ErrInvalid for a name that is not allowed, ErrCorrupt if the bucket holds
+// something else under that name, ErrFormat if a newer version of this library has
+// made the database, and the backend's errors: backend.ErrBucketNotFound,
+// backend.ErrDenied, ErrUnavailable. None of them matches ErrNotFound.
+func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (*DB, error) {
+	if b == nil {
+		return nil, fmt.Errorf("open %q: nil backend: %w", name, ErrInvalid)
+	}
+	if err := keyspace.CheckDatabase(name); err != nil {
+		return nil, fmt.Errorf("open: %w: %w", err, ErrInvalid)
+	}
+	s := settings{
+		cacheSize: DefaultCacheSize, patience: DefaultPatience,
+		concurrency: DefaultConcurrency, logger: slog.New(slog.DiscardHandler),
+	}
+	for _, opt := range opts {
+		opt(&s)
+	}
+	if s.cache == nil {
+		s.cache = cache.New(s.cacheSize)
+	}
+	rt := seam.FromContext(ctx)
+	st, err := store.Open(ctx, store.Options{
+		Backend: b, Runtime: rt, Cache: s.cache,
+		Prefix: keyspace.Prefix(name), Concurrency: s.concurrency,
+	})
+	if err != nil {
+		return nil, err
+	}
+	life, stop := rt.WithCancel(context.WithoutCancel(ctx))
+	rs := resolve.New(life, resolve.Options{
+		Store: st, Patience: s.patience, Concurrency: max(s.concurrency/2, 1), Logger: s.logger,
+	})
+	return &DB{
+		name: name, rt: rt, st: st, rs: rs, stop: stop, engine: commit.New(st, rs, s.logger),
+	}, nil
+}
+
+// Close refuses new work, and waits for running transactions and for what commits have
+// left to do in the background; if ctx ends before, it returns its error, and what is
+// left is for the next who meets it. Closing twice is fine. Don't call it from within a
+// transaction's function.
+func (db *DB) Close(ctx context.Context) error {
+	db.mu.Lock()
+	db.closed = true
+	var idle seam.Event
+	if db.running > 0 {
+		if db.idle == nil {
+			db.idle = db.rt.NewEvent()
+		}
+		idle = db.idle
+	}
+	db.mu.Unlock()
+	defer db.stop()
+	if idle != nil {
+		if err := idle.Wait(ctx); err != nil {
+			return fmt.Errorf("close %q: transactions are running: %w", db.name, err)
+		}
+	}
+	if err := db.rs.Drain(ctx); err != nil {
+		return fmt.Errorf("close %q: intents are being resolved: %w", db.name, err)
+	}
+	return nil
+}
+
+// begin counts a call; end must follow.
+func (db *DB) begin() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closed {
+		return ErrClosed
+	}
+	db.running++
+	return nil
+}
+
+func (db *DB) end() {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.running--
+	if db.running == 0 && db.idle != nil {
+		db.idle.Set()
+		db.idle = nil
+	}
+}
+
+// Tx runs a transaction. The function reads and writes through the Tx that it is
+// given; if it returns nil, the transaction is committed. On a conflict it is run
+// again, until it commits or ctx ends: it must have no effect outside of the Tx, and an
+// attempt that will fail may see values that don't belong together.
+//
+// An error that the function returns ends the transaction without effect and comes back
+// unchanged, once the reads that led to it have been found valid. A panic passes
+// through. Other errors: ErrClosed, ErrInvalid for a nil function, ErrConflict,
+// ErrInDoubt, ErrTooLarge, ErrCorrupt, ErrFormat, ErrUnavailable, and the context's.
+func (db *DB) Tx(ctx context.Context, fn func(tx *Tx) error, opts ...TxOption) error {
+	var o commit.Options
+	for _, opt := range opts {
+		opt.applyTx(&o)
+	}
+	return db.run(ctx, o, fn)
+}
+
+// View runs a transaction that only reads: the same snapshot of all keys, current at an
+// instant within the call, or with MaxStaleness at most that old. A write in it fails
+// with ErrReadOnly.
+func (db *DB) View(ctx context.Context, fn func(tx *Tx) error, opts ...ViewOption) error {
+	o := commit.Options{ReadOnly: true}
+	for _, opt := range opts {
+		opt.applyView(&o)
+	}
+	return db.run(ctx, o, fn)
+}
+
+func (db *DB) run(ctx context.Context, o commit.Options, fn func(tx *Tx) error) error {
+	if fn == nil {
+		return fmt.Errorf("transaction: nil function: %w", ErrInvalid)
+	}
+	if err := db.begin(); err != nil {
+		return err
+	}
+	defer db.end()
+	err := db.engine.Run(ctx, o, func(tx *commit.Tx) error { return fn(&Tx{db: db, tx: tx}) })
+	if err != nil && errors.Is(err, ErrInDoubt) {
+		return db.inDoubt(err)
+	}
+	return err
+}
+
+// Do is DB.Tx for a function that returns a value: that of the run that committed.
+func Do[T any](ctx context.Context, db *DB, fn func(tx *Tx) (T, error), opts ...TxOption) (T, error) {
+	var v T
+	if fn == nil {
+		return v, db.Tx(ctx, nil, opts...)
+	}
+	err := db.Tx(ctx, func(tx *Tx) (err error) {
+		v, err = fn(tx)
+		return err
+	}, opts...)
+	return zeroOnError(v, err)
+}
+
+// DoView is DB.View for a function that returns a value.
+func DoView[T any](ctx context.Context, db *DB, fn func(tx *Tx) (T, error), opts ...ViewOption) (T, error) {
+	var v T
+	if fn == nil {
+		return v, db.View(ctx, nil, opts...)
+	}
+	err := db.View(ctx, func(tx *Tx) (err error) {
+		v, err = fn(tx)
+		return err
+	}, opts...)
+	return zeroOnError(v, err)
+}
+
+// zeroOnError keeps the value of a run that did not count from its caller.
+func zeroOnError[T any](v T, err error) (T, error) {
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return v, nil
+}

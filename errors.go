@@ -1,0 +1,99 @@
+package strictkv
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/keyspace"
+)
+
+// The errors of this package, to be matched by errors.Is. All but ErrInDoubt and
+// ErrUnavailable mean that the transaction had no effect.
+var (
+	// ErrNotFound: the key has no value. It does not fail the transaction. It is
+	// backend.ErrNotFound.
+	ErrNotFound = backend.ErrNotFound
+	// ErrExists: Insert of a key that has a value. It does not fail the transaction.
+	ErrExists = commit.ErrExists
+	// ErrReadOnly: a write in a View. Don't retry.
+	ErrReadOnly = commit.ErrReadOnly
+	// ErrAborted: the function has called Tx.Abort.
+	ErrAborted = commit.ErrAborted
+	// ErrTxDone: a Tx was used after its function had returned. Don't retry.
+	ErrTxDone = commit.ErrTxDone
+	// ErrClosed: the handle is closed. Don't retry.
+	ErrClosed = errors.New("strictkv: database is closed")
+	// ErrConflict: conflicts have undone as many attempts as MaxAttempts allows.
+	// Retrying is safe.
+	ErrConflict = commit.ErrConflict
+	// ErrInDoubt: the transaction may have committed, or may not; see InDoubtError.
+	// Read before you retry, unless the transaction is idempotent.
+	ErrInDoubt = commit.ErrInDoubt
+	// ErrTooLarge: a value, or the number of keys written; see SizeError. Don't retry.
+	ErrTooLarge = commit.ErrTooLarge
+	// ErrInvalidKey: a key or the name of a collection; see KeyError. Don't retry.
+	ErrInvalidKey = keyspace.ErrInvalidKey
+	// ErrInvalid: some other argument is not allowed: the name of a database, a nil
+	// function, backend or collection, a collection of another handle. Don't retry.
+	ErrInvalid = backend.ErrInvalid
+	// ErrCorrupt: an object is damaged, or is not of this library; see CorruptError.
+	// Don't retry.
+	ErrCorrupt = backend.ErrCorrupt
+	// ErrFormat: an object was written by a newer version of this library. Don't retry.
+	ErrFormat = cell.ErrFormat
+	// ErrUnavailable: the store could not be reached, or refused to serve, for longer
+	// than retries went on. Nothing was written. Retrying is safe.
+	ErrUnavailable = backend.ErrUnavailable
+)
+
+// KeyError tells the length of a key or name, and the limit, in bytes. It matches
+// ErrInvalidKey.
+type KeyError = keyspace.KeyError
+
+// SizeError tells what is too large, its size, and the limit. It matches ErrTooLarge.
+type SizeError = commit.SizeError
+
+// CorruptError tells the object that is damaged. It matches ErrCorrupt.
+type CorruptError = backend.CorruptError
+
+// InDoubtError tells of a transaction that may have committed. It matches ErrInDoubt,
+// and what Err matches: context.Canceled, for example, if the context was cancelled
+// while writes were on their way. The handle settles the attempt in the background, so
+// that no key stays locked.
+type InDoubtError struct {
+	// Attempt is the attempt's id.
+	Attempt string
+	// Keys are those that the attempt writes.
+	Keys []Key
+	// Err is why the outcome could not be learned.
+	Err error
+}
+
+// Error tells the attempt and the cause.
+func (e *InDoubtError) Error() string {
+	return fmt.Sprintf("commit attempt %s on %d keys: %v: %v", e.Attempt, len(e.Keys), ErrInDoubt, e.Err)
+}
+
+// Is makes the error match ErrInDoubt.
+func (e *InDoubtError) Is(target error) bool { return target == ErrInDoubt }
+
+// Unwrap returns Err.
+func (e *InDoubtError) Unwrap() error { return e.Err }
+
+// inDoubt turns the engine's error, which knows names of cells, into the user's.
+func (db *DB) inDoubt(err error) error {
+	var d *commit.InDoubtError
+	if !errors.As(err, &d) {
+		return err
+	}
+	out := &InDoubtError{Attempt: d.Attempt.String(), Err: d.Err}
+	for _, name := range d.Names {
+		if path, key, err := keyspace.ParseCell(name); err == nil {
+			out.Keys = append(out.Keys, Key{Collection: &Collection{db: db, path: path}, Key: key})
+		}
+	}
+	return out
+}

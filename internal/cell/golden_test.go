@@ -1,0 +1,68 @@
+package cell_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/internal/cell"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden are the cells in testdata. The files are the format: if one would change,
+// the format has got a new version.
+func golden() map[string]*cell.Cell {
+	external := cell.Value{
+		Kind: cell.External, Ref: "01000000000000000000000000000001", Size: 5_000_000, Sum: 0x1c291ca3,
+	}
+	staged := &cell.Cell{Intent: intent(2, cell.Staged, cell.Put)}
+	staged.Intent.List[1].Expected = "" // an insert
+	pending := locked(intent(2, cell.Pending, cell.Lock))
+	pending.Intent.Members = cell.Members{List: members("=m").List, Long: true}
+	long := locked(intent(2, cell.Staged, cell.Delete))
+	long.Intent.Members = cell.Members{List: members(manyNames(12)...).List, Long: true}
+	marked := &cell.Cell{Value: inline(""), Writer: id(3), Recent: ids(3, 2), Marks: marks(2, 3)}
+	return map[string]*cell.Cell{
+		"value":     valued(),
+		"tombstone": {Writer: id(2), Recent: ids(2, 1)},
+		"fenced":    {},
+		"staged":    staged,
+		"pending":   pending,
+		"long":      long,
+		"marks":     marked,
+		"external":  {Value: external, Writer: id(1), Recent: ids(1)},
+		"condemned": {Writer: id(2), Recent: ids(2, 1), Condemned: true},
+	}
+}
+
+func manyNames(n int) []string {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("+users/=user%03d", i))
+	}
+	return names
+}
+
+func TestGolden(t *testing.T) {
+	for name, c := range golden() {
+		path := filepath.Join("testdata", name+".cell")
+		if *update {
+			require.NoError(t, os.WriteFile(path, cell.Encode(c, nonce), 0o644))
+		}
+		stored, err := os.ReadFile(path)
+		require.NoError(t, err)
+		got, err := cell.Decode(stored)
+		require.NoError(t, err, name)
+		assert.Equal(t, c, got, name)
+		assert.Equal(t, stored, cell.Encode(c, nonce), "%s: the format must not change", name)
+	}
+	files, err := filepath.Glob(filepath.Join("testdata", "*.cell"))
+	require.NoError(t, err)
+	assert.Len(t, files, len(golden()), "every golden file is tested")
+}

@@ -1,0 +1,327 @@
+package commit
+
+import (
+	"context"
+	"errors"
+
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// attempt is one try to commit: a set of writes with an id of its own.
+//
+// Its states, and what an observer sees who meets its intents meanwhile:
+//
+//	staged   intents on their way; some member at its expected version  undecided
+//	         all landed. Commit point.                                  committed
+//	         one refused, so it never lands                             dead
+//	pending  intents on their way, or landed                            undecided
+//	         the primary replaced by its value. Commit point.           committed
+//	         the primary off without the mark                           dead
+//	direct   one write. Commit point.                                   (no intent)
+type attempt struct {
+	t       *txn
+	id      txid.ID
+	mode    cell.Mode // 0: direct
+	members []*member // in name order; the first is the primary
+	list    cell.Members
+	// committing is set once the commit write of a pending attempt may be on its way.
+	committing bool
+	// stale is set when validation has found that the function must run again.
+	stale bool
+}
+
+// end is how an attempt ended.
+type end uint8
+
+const (
+	// goesOn: nothing is decided yet.
+	goesOn end = iota
+	committed
+	dead
+	inDoubt
+)
+
+// commit tries until the transaction has committed, or its function must run again.
+func (t *txn) commit(tx *Tx) (done bool, err error) {
+	if err := tx.fetched(); err != nil {
+		return true, err
+	}
+	for {
+		p, err := t.newPlan(tx)
+		switch {
+		case err != nil:
+			return true, err
+		case p.stale:
+			t.e.stats.StaleReads.Add(1)
+			err := t.failed()
+			return err != nil, err
+		case p.needless():
+			return t.finishReads(tx, nil)
+		}
+		if relieved, err := t.relieve(p); err != nil {
+			return true, err
+		} else if relieved {
+			continue
+		}
+		a := t.newAttempt(p)
+		how, err := a.run(p)
+		switch how {
+		case committed:
+			a.succeed()
+			return true, nil
+		case inDoubt:
+			return true, a.doubtful(err)
+		}
+		a.die()
+		if err != nil {
+			return true, err
+		}
+		if err := t.failed(); err != nil {
+			return true, err
+		}
+		rerun, err := t.refresh(a, p)
+		if err != nil || rerun {
+			return err != nil, err
+		}
+	}
+}
+
+// newAttempt prepares the writes of an attempt.
+func (t *txn) newAttempt(p *plan) *attempt {
+	a := &attempt{t: t, id: txid.New(t.e.rt.Uint64), mode: p.mode(), members: p.members}
+	if a.mode == 0 {
+		m := a.members[0]
+		m.write = t.e.st.Prepare(m.base.Snapshot,
+			cell.Write(m.base.Cell, t.e.rs.FoldOf(m.base), a.id, m.action, m.value))
+		t.e.stats.Direct.Add(1)
+		return a
+	}
+	a.list = cell.Members{List: make([]cell.Member, len(a.members))}
+	for i, m := range a.members {
+		a.list.List[i] = cell.Member{Name: m.e.name, Expected: string(m.base.Version)}
+	}
+	a.list.Long = len(a.members) > cell.ListMax
+	carried := a.list
+	for i, m := range a.members {
+		if i == 1 && a.list.Long {
+			carried.List = a.list.List[:1]
+		}
+		m.write = t.e.st.Prepare(m.base.Snapshot, cell.Place(m.base.Cell, t.e.rs.FoldOf(m.base), &cell.Intent{
+			Tx: a.id, Priority: t.priority, Mode: a.mode, Action: m.action, Value: m.value,
+			Members: carried,
+		}))
+	}
+	if a.mode == cell.Staged {
+		t.e.stats.Parallel.Add(1)
+	} else {
+		t.e.stats.Validated.Add(1)
+	}
+	return a
+}
+
+// run takes the attempt to its end. An error with dead ends the transaction.
+func (a *attempt) run(p *plan) (end, error) {
+	how, err := a.land()
+	if how != goesOn || err != nil {
+		return how, err
+	}
+	if a.mode != cell.Pending {
+		return committed, nil
+	}
+	role := resolve.Role{Ranked: true, Priority: a.t.priority}
+	a.stale, err = a.t.validate(p.others, p.others, role)
+	if err != nil || a.stale {
+		return dead, err // the commit write was not sent, and never will be
+	}
+	return a.commitPrimary()
+}
+
+// land sends the attempt's wave of writes, until all have landed (goesOn) or the
+// attempt has ended. For a staged or direct attempt, all landed is the commit point.
+func (a *attempt) land() (end, error) {
+	todo := a.members
+	for tries := 0; ; tries++ {
+		_ = seam.Each(a.t.e.rt, len(todo), func(i int) error {
+			a.send(todo[i])
+			return nil
+		})
+		unknown, how, err := answers(todo)
+		if how == dead || len(unknown) == 0 {
+			return how, err
+		}
+		if todo, how, err = a.clarify(unknown, err); how != goesOn || len(todo) == 0 {
+			return how, err
+		}
+		if how, err := a.pause(tries, err); how != goesOn {
+			return how, err
+		}
+	}
+}
+
+func (a *attempt) send(m *member) {
+	m.result, m.landed, m.err = a.t.e.rs.Send(a.t.ctx, m.write)
+}
+
+// answers sorts the answers of a wave. A write that was sent once and refused, or
+// that certainly was not applied and will not be sent again, proves the attempt
+// dead, whatever the others came to.
+func answers(sent []*member) (unknown []*member, how end, err error) {
+	for _, m := range sent {
+		switch m.result {
+		case store.Refused:
+			how = dead
+		case store.NotApplied:
+			if how = dead; err == nil {
+				err = m.err
+			}
+		case store.Unknown:
+			unknown = append(unknown, m)
+		}
+	}
+	if how == goesOn && len(unknown) > 0 {
+		err = unknown[0].err
+	}
+	return unknown, how, err
+}
+
+// commitPrimary replaces the primary's intent by its value, with the mark.
+func (a *attempt) commitPrimary() (end, error) {
+	rs, m := a.t.e.rs, a.members[0]
+	ctx, doubt := a.t.ctx, false
+	a.committing = true
+	for tries := 0; ; tries++ {
+		fold := rs.FoldOf(rs.Known(m.landed))
+		fold.Unmarked = len(a.members) == 1
+		w := a.t.e.st.Prepare(m.landed, cell.Commit(m.landed.Cell, a.id, fold))
+		res, s, err := rs.Send(ctx, w) // Commit point.
+		switch res {
+		case store.Applied:
+			m.landed = s
+			return committed, nil
+		case store.NotApplied:
+			if !doubt {
+				return dead, err // never sent, or certainly not applied
+			}
+		case store.Unknown:
+			doubt = true
+		}
+		if ctx.Err() != nil {
+			return inDoubt, errors.Join(ctx.Err(), err)
+		}
+		how, s, rerr := a.commitSeen(doubt)
+		if how != goesOn {
+			return how, rerr
+		}
+		m.landed = s
+		if how, err := a.pause(tries, err); how != goesOn {
+			return how, err
+		}
+	}
+}
+
+// commitSeen reads the primary after a commit write that was not applied for
+// certain. It goes on if the intent is still there.
+func (a *attempt) commitSeen(doubt bool) (end, store.Snapshot, error) {
+	m := a.members[0]
+	s, err := a.t.e.rs.Read(a.t.ctx, m.e.name)
+	switch {
+	case err != nil && !doubt:
+		return dead, s, err
+	case err != nil:
+		return inDoubt, s, err
+	case s.Cell.Names(a.id):
+		return committed, s, nil
+	case s.Cell.Holds(a.id):
+		return goesOn, s, nil
+	case !doubt:
+		return dead, s, nil
+	}
+	how, err := a.askMembers()
+	return how, s, err
+}
+
+// succeed tells the resolver of the commit, and leaves the intents to the
+// background. Cells of earlier attempts that this one has not replaced stay queued.
+func (a *attempt) succeed() {
+	t := a.t
+	t.e.stats.Committed.Add(1)
+	t.replaced(a)
+	if a.mode == 0 {
+		return
+	}
+	t.e.rs.Committed(a.id, a.list)
+	left := a.members
+	if a.mode == cell.Pending {
+		t.e.rs.Clear(a.id, left[0].e.name)
+		left = left[1:]
+	}
+	names := make([]string, len(left))
+	for i, m := range left {
+		names[i] = m.e.name
+	}
+	t.e.rs.Resolve(a.id, names, false)
+}
+
+// die notes what a dead attempt has, or may have, left in cells.
+func (a *attempt) die() {
+	t := a.t
+	t.e.stats.Refused.Add(1)
+	t.e.rs.Dead(a.id)
+	t.replaced(a)
+	if a.mode == 0 {
+		return
+	}
+	for _, m := range a.members {
+		if m.result == store.Applied {
+			m.e.known, m.e.base = true, t.e.rs.Known(m.landed)
+		}
+		if m.result == store.Applied || m.result == store.Unknown {
+			t.dead = append(t.dead, leftover{m.e.name, a.id, a.mode == cell.Pending})
+		}
+	}
+}
+
+// replaced forgets the leftovers in cells that the attempt has written since.
+func (t *txn) replaced(a *attempt) {
+	if len(t.dead) == 0 && len(t.claimed) == 0 {
+		return
+	}
+	written := make(map[string]bool, len(a.members))
+	for _, m := range a.members {
+		written[m.e.name] = m.result == store.Applied
+	}
+	t.dead = without(t.dead, written)
+	t.claimed = without(t.claimed, written)
+}
+
+func without(l []leftover, written map[string]bool) []leftover {
+	kept := l[:0]
+	for _, x := range l {
+		if !written[x.name] {
+			kept = append(kept, x)
+		}
+	}
+	return kept
+}
+
+// doubtful ends the transaction with ErrInDoubt. The background finds out what the
+// attempt came to, or kills it, and settles its intents.
+func (a *attempt) doubtful(err error) error {
+	t := a.t
+	t.e.stats.InDoubt.Add(1)
+	names := make([]string, len(a.members))
+	for i, m := range a.members {
+		names[i] = m.e.name
+	}
+	if a.mode != 0 {
+		t.e.rs.Resolve(a.id, names, a.mode == cell.Pending)
+	}
+	if cerr := context.Cause(t.ctx); cerr != nil && !errors.Is(err, cerr) {
+		err = errors.Join(cerr, err)
+	}
+	return &InDoubtError{Attempt: a.id, Names: names, Err: err}
+}

@@ -1,0 +1,166 @@
+package commit
+
+import (
+	"errors"
+	"time"
+
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+)
+
+// Limits of clarifying unknown outcomes.
+const (
+	// resendsMax bounds how often writes with an unknown outcome are sent again.
+	resendsMax = 8
+	// resendPauseMin and resendPauseMax bound the pause before that.
+	resendPauseMin = 20 * time.Millisecond
+	resendPauseMax = 2 * time.Second
+)
+
+// clarify reads the cells of writes whose outcome is unknown. It returns those that
+// must be sent again, or how the attempt ended.
+//
+//   - It holds the attempt's intent: the write landed.
+//   - It names the attempt: committed.
+//   - Still at the expected version: send the same bytes again.
+//   - Otherwise the attempt is final: it has been settled by somebody. Pending,
+//     the commit write not sent: dead. Else this cell may tell, if its recent
+//     attempts reach back; or all members must be asked.
+func (a *attempt) clarify(unknown []*member, cause error) (again []*member, how end, err error) {
+	ctx := a.t.ctx
+	if ctx.Err() != nil {
+		return nil, a.leaving(), errors.Join(ctx.Err(), cause)
+	}
+	seen := make([]store.Snapshot, len(unknown))
+	err = seam.Each(a.t.e.rt, len(unknown), func(i int) (err error) {
+		seen[i], err = a.observe(unknown[i])
+		return err
+	})
+	if err != nil {
+		return nil, a.leaving(), errors.Join(err, cause)
+	}
+	ask := false
+	for i, m := range unknown {
+		switch a.tell(m, seen[i]) {
+		case committed:
+			return nil, committed, nil
+		case dead:
+			how = dead
+		case inDoubt:
+			ask = true
+		case goesOn:
+			if m.result != store.Applied {
+				again = append(again, m)
+			}
+		}
+	}
+	if how == goesOn && ask {
+		how, err = a.askMembers()
+		return nil, how, errors.Join(err, doubtCause(how, cause))
+	}
+	return again, how, nil
+}
+
+func doubtCause(how end, cause error) error {
+	if how == inDoubt {
+		return cause
+	}
+	return nil
+}
+
+// tell says what one cell tells of the attempt, and notes if the write has landed.
+func (a *attempt) tell(m *member, s store.Snapshot) end {
+	switch {
+	case a.mode != 0 && s.Cell.Holds(a.id):
+		m.result, m.landed = store.Applied, s
+		return goesOn
+	case s.Cell.Names(a.id):
+		return committed
+	case s.Version == m.base.Version:
+		return goesOn
+	case a.mode == cell.Pending:
+		return dead
+	case m.tells(s):
+		return dead
+	}
+	return inDoubt
+}
+
+// tells: the cell is off and does not name the attempt, which would be among its
+// recent ones if it had committed: they reach back to the writer that it saw there.
+// (A lock does not enter them.)
+func (m *member) tells(s store.Snapshot) bool {
+	return m.action != cell.Lock && s.Cell.ReachesBack(m.writer)
+}
+
+// observe reads a member of the attempt. A condemned tombstone that is off may be
+// about to vanish: the condemnation is lifted before anything is concluded from it.
+func (a *attempt) observe(m *member) (store.Snapshot, error) {
+	rs := a.t.e.rs
+	for {
+		s, err := rs.Read(a.t.ctx, m.e.name)
+		if err != nil || !s.Cell.Condemned || s.Version == m.base.Version {
+			return s, err
+		}
+		res, lifted, err := rs.Send(a.t.ctx, a.t.e.st.Prepare(s, cell.Fence(s.Cell)))
+		switch {
+		case res == store.Applied:
+			return lifted, nil
+		case res == store.NotApplied:
+			return s, err
+		}
+	}
+}
+
+// askMembers is status(T) asked by the owner, after some member was seen off: it
+// reads all members. One that names the attempt: committed. One that still holds the
+// intent, or that is off and tells: dead. If none can tell any more, the outcome
+// stays in doubt.
+func (a *attempt) askMembers() (end, error) {
+	seen := make([]store.Snapshot, len(a.members))
+	err := seam.Each(a.t.e.rt, len(a.members), func(i int) (err error) {
+		seen[i], err = a.observe(a.members[i])
+		return err
+	})
+	if err != nil {
+		return inDoubt, err
+	}
+	how := inDoubt
+	for i, m := range a.members {
+		s := seen[i]
+		switch {
+		case s.Cell.Names(a.id):
+			return committed, nil
+		case s.Cell.Holds(a.id), s.Version != m.base.Version && m.tells(s):
+			how = dead
+		}
+	}
+	if how == inDoubt {
+		err = errors.New("no member's history reaches back")
+	}
+	return how, err
+}
+
+// pause waits before writes are sent again, and gives up after a while.
+func (a *attempt) pause(tries int, cause error) (end, error) {
+	if tries == resendsMax {
+		return a.leaving(), cause
+	}
+	rt := a.t.e.rt
+	d := min(resendPauseMin<<tries, resendPauseMax)
+	half := uint64(d / 2)
+	if err := rt.Sleep(a.t.ctx, time.Duration(half+rt.Uint64()%half)); err != nil {
+		return a.leaving(), errors.Join(err, cause)
+	}
+	return goesOn, nil
+}
+
+// leaving is how an attempt ends whose owner gives up with writes on their way: a
+// pending one is dead, as its commit write has not been sent.
+func (a *attempt) leaving() end {
+	if a.mode == cell.Pending && !a.committing {
+		return dead
+	}
+	return inDoubt
+}

@@ -1,0 +1,176 @@
+// Package commit runs one transaction: it calls the user's function, collects what
+// it reads and writes, and commits that by one of three protocols.
+//
+// R and W are the keys read and written.
+//
+//   - Reads only: the read set is validated; a single key that was read from the
+//     store needs no validation.
+//   - Direct: W = {k}, R within W. One CAS of the cell to the new value.
+//   - Parallel: R within W. A CAS of a staged intent into every cell at once. The
+//     transaction commits at the instant the last intent lands, as any observer can
+//     tell by reading all members: the client knows once every CAS is answered, and
+//     resolves the intents in the background.
+//   - Validated: some key is read, but not written. (1) CAS pending intents, (2)
+//     validate R, (3) CAS the primary from its intent to its value, with the mark.
+//     The last is the commit point. From (1) to (3) nobody reads through the intents.
+//
+// What fails leaves a dead attempt. Its intents are replaced by the next attempt of
+// the transaction, or removed in the background. An attempt has an id of its own,
+// and its members' expected versions are part of its intents: it never sends a
+// member at another version. A crash at any point leaves intents that whoever meets
+// them can decide (package resolve).
+package commit
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// ValueMax is the size of the largest value, in bytes.
+const ValueMax = 1 << 20
+
+// Engine runs transactions on one database.
+type Engine struct {
+	st    *store.Store
+	rs    *resolve.Resolver
+	rt    seam.Runtime
+	log   *slog.Logger
+	stats Stats
+}
+
+// Stats count the transactions of an Engine.
+type Stats struct {
+	// Committed counts transactions that wrote; ReadOnly those that did not.
+	Committed, ReadOnly atomic.Int64
+	// Failed counts transactions that ended with an error of the user's function,
+	// InDoubt those whose outcome stayed unknown.
+	Failed, InDoubt atomic.Int64
+	// Direct, Parallel and Validated count the attempts by protocol.
+	Direct, Parallel, Validated atomic.Int64
+	// StaleReads counts runs of the function that were repeated since something
+	// read had changed; Refused counts attempts that lost a CAS.
+	StaleReads, Refused atomic.Int64
+	// Hits and Misses count reads served from the cache, and reads that needed a
+	// request.
+	Hits, Misses atomic.Int64
+}
+
+// New returns an Engine.
+func New(st *store.Store, rs *resolve.Resolver, log *slog.Logger) *Engine {
+	return &Engine{st: st, rs: rs, rt: st.Runtime(), log: log}
+}
+
+// Stats are the counters.
+func (e *Engine) Stats() *Stats { return &e.stats }
+
+// Options of one transaction.
+type Options struct {
+	// ReadOnly forbids writes.
+	ReadOnly bool
+	// Staleness lets reads be served from what was current at one instant at most
+	// that long ago; 0 is strong. Only with ReadOnly.
+	Staleness time.Duration
+	// MaxAttempts, if not 0, ends the transaction with ErrConflict after so many
+	// attempts.
+	MaxAttempts int
+}
+
+// Run runs a transaction until it has ended: committed, failed, or in doubt.
+func (e *Engine) Run(ctx context.Context, o Options, fn func(*Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t := &txn{
+		e: e, ctx: ctx, o: o, begun: e.st.Tick(), start: e.rt.Now(),
+	}
+	t.priority = txid.Priority{Time: t.start.UnixNano(), Tie: e.rt.Uint64()}
+	defer t.leave()
+	for {
+		done, err := t.once(fn)
+		if done {
+			return err
+		}
+	}
+}
+
+// txn is a transaction, over all its attempts.
+type txn struct {
+	e        *Engine
+	ctx      context.Context
+	o        Options
+	priority txid.Priority
+	// begun and start are when the transaction began, by the logical clock and by
+	// the real one.
+	begun uint64
+	start time.Time
+	// fresh is what the last refresh has read, for the next run of the function.
+	fresh map[string]resolve.Reading
+	// failures counts attempts that came to nothing.
+	failures int
+	// dead are the cells in which attempts of this transaction may have left an
+	// intent; claimed those taken from the background.
+	dead, claimed []leftover
+}
+
+// leftover is a cell in which an attempt's intent may stand.
+type leftover struct {
+	name string
+	tx   txid.ID
+	// pending says that the attempt was a pending one.
+	pending bool
+}
+
+// once runs the function and tries to commit what it did. done is false if the
+// function must be run again.
+func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
+	tx := &Tx{t: t}
+	ferr := tx.call(fn)
+	if tx.broken != nil {
+		return true, tx.broken
+	}
+	if ferr == nil {
+		ferr = tx.failure
+	}
+	if ferr != nil || !tx.writes() {
+		return t.finishReads(tx, ferr)
+	}
+	return t.commit(tx)
+}
+
+// failed counts a failure, and ends the transaction if that was the last attempt
+// allowed, or the caller has left.
+func (t *txn) failed() error {
+	t.failures++
+	if err := t.ctx.Err(); err != nil {
+		return err
+	}
+	if t.o.MaxAttempts > 0 && t.failures >= t.o.MaxAttempts {
+		return &ConflictError{Attempts: t.failures}
+	}
+	return nil
+}
+
+// leave queues what attempts have left in cells for the background.
+func (t *txn) leave() {
+	for _, l := range [][]leftover{t.dead, t.claimed} {
+		for len(l) > 0 {
+			n := 1
+			for n < len(l) && l[n].tx == l[0].tx {
+				n++
+			}
+			names := make([]string, n)
+			for i := range names {
+				names[i] = l[i].name
+			}
+			t.e.rs.Resolve(l[0].tx, names, l[0].pending)
+			l = l[n:]
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package commit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// plan is what one attempt would write, and on what.
+type plan struct {
+	// members are the keys of the write set, in name order.
+	members []*member
+	// others are the keys read, but not written.
+	others []*entry
+	// stale says that something read has changed: the function must run again.
+	stale bool
+}
+
+// member is one cell of an attempt.
+type member struct {
+	e      *entry
+	action cell.Action
+	value  cell.Value
+	// base is what the write replaces. Its intent, if any, is final.
+	base resolve.Reading
+	// writer is the effective writer at base.
+	writer txid.ID
+
+	write  *store.Write
+	result store.Result
+	err    error
+	// landed is the cell with the attempt's intent, once that is known to be there.
+	landed store.Snapshot
+}
+
+// newPlan finds out what the write set's cells are now: final in every case, since a
+// writer never replaces an undecided intent.
+func (t *txn) newPlan(tx *Tx) (*plan, error) {
+	p := &plan{members: make([]*member, 0, len(tx.entries))}
+	for _, e := range tx.entries {
+		switch {
+		case e.op != opNone:
+			p.members = append(p.members, newMember(e))
+		case e.read:
+			p.others = append(p.others, e)
+		}
+	}
+	if n := len(p.members); n > cell.MembersMax {
+		return nil, &SizeError{What: "number of keys written", Size: n, Limit: cell.MembersMax}
+	}
+	slices.SortFunc(p.members, func(a, b *member) int { return strings.Compare(a.e.name, b.e.name) })
+	if err := t.settle(p.members); err != nil {
+		return nil, err
+	}
+	for _, m := range p.members {
+		_, m.writer = m.base.Effective()
+		if m.stale() {
+			p.stale = true
+		}
+	}
+	if p.stale {
+		t.startStale(p)
+	}
+	return p, nil
+}
+
+func newMember(e *entry) *member {
+	m := &member{e: e}
+	switch e.op {
+	case opPut:
+		m.action, m.value = cell.Put, cell.Value{Kind: cell.Inline, Data: e.data}
+	case opDelete:
+		m.action = cell.Delete
+	default:
+		m.action = cell.Lock
+	}
+	return m
+}
+
+// stale tells whether the cell is not any more what the function saw.
+func (m *member) stale() bool {
+	return m.e.read && m.writer != m.e.writer || m.e.insert && !m.base.Absent()
+}
+
+// settle finds the members' bases, without requests where nothing is undecided.
+func (t *txn) settle(members []*member) error {
+	var undecided []*member
+	for _, m := range members {
+		tx, err := t.e.rs.Claim(t.ctx, m.e.name)
+		if err != nil {
+			return err
+		}
+		if !tx.IsZero() {
+			t.claimed = append(t.claimed, leftover{name: m.e.name, tx: tx})
+		}
+		if m.base = t.latest(m.e); !m.base.Final() {
+			undecided = append(undecided, m)
+		}
+	}
+	role := resolve.Role{Writer: true, Ranked: true, Priority: t.priority}
+	return seam.Each(t.e.rt, len(undecided), func(i int) (err error) {
+		m := undecided[i]
+		m.base, err = t.e.rs.Settle(t.ctx, m.base.Snapshot, role)
+		return err
+	})
+}
+
+// latest is the newest that is known of a cell without a request. A key that is to be
+// inserted, and of which nothing is known, is taken to be absent.
+func (t *txn) latest(e *entry) resolve.Reading {
+	if !e.known {
+		return resolve.Reading{Snapshot: store.NoObject(e.name)}
+	}
+	if s, ok := t.e.st.Cached(e.name); ok && s.Proved > e.base.Proved {
+		return t.e.rs.Known(s)
+	}
+	return t.e.rs.Known(e.base.Snapshot)
+}
+
+// startStale makes the members' bases the start of the function's next run.
+func (t *txn) startStale(p *plan) {
+	others := make([]resolve.Reading, len(p.others))
+	for i, e := range p.others {
+		others[i] = e.base
+	}
+	for _, m := range p.members {
+		m.e.known, m.e.base = true, m.base
+	}
+	t.startFrom(p, others)
+}
+
+// needless tells whether the plan only deletes what is absent already: then the
+// transaction need not write, but has read that.
+func (p *plan) needless() bool {
+	for _, m := range p.members {
+		if m.action == cell.Put || m.action == cell.Delete && !m.base.Absent() {
+			return false
+		}
+	}
+	for _, m := range p.members {
+		if !m.e.read {
+			m.e.setRead(m.base)
+		}
+	}
+	return true
+}
+
+// mode is the protocol's: 0 stands for a direct commit.
+func (p *plan) mode() cell.Mode {
+	switch {
+	case len(p.others) > 0:
+		return cell.Pending
+	case len(p.members) > 1:
+		return cell.Staged
+	}
+	return 0
+}
+
+// relieve makes room for marks where that is needed, and tells whether it had to.
+func (t *txn) relieve(p *plan) (relieved bool, err error) {
+	for i, m := range p.members {
+		extra := 0
+		if i == 0 && p.mode() == cell.Pending && len(p.members) > 1 {
+			extra = 1
+		}
+		if cell.MarksAfter(m.base.Cell, t.e.rs.FoldOf(m.base))+extra <= cell.MarksMax {
+			continue
+		}
+		relieved = true
+		if err := t.e.rs.Relieve(t.ctx, m.base, extra); err != nil {
+			return true, err
+		}
+	}
+	return relieved, nil
+}

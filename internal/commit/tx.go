@@ -1,0 +1,397 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// Tx is one run of the user's function: its read set and its write set. Keys are
+// named by their cells. It is safe for concurrent use until the function returns.
+type Tx struct {
+	t *txn
+
+	mu      seam.Mutex // guards all below
+	entries []*entry
+	index   map[string]*entry // of entries, once there are many
+	done    bool
+	failure error // sticks, and is returned once the reads are valid
+	broken  error // sticks, and is returned at once: the store failed
+}
+
+// indexMin is the number of entries from which on they are indexed.
+const indexMin = 9
+
+type op uint8
+
+const (
+	opNone op = iota
+	opPut
+	opDelete
+	opLock
+)
+
+// entry is what a transaction does with one key.
+type entry struct {
+	name string
+	// read says that the key is in the read set: base is what was read, value
+	// and writer the effective ones then.
+	read   bool
+	value  cell.Value
+	writer txid.ID
+
+	op   op
+	data []byte
+	// insert says that the key must be absent at the commit.
+	insert bool
+
+	// base is what a write replaces, if known is set. It is being fetched if
+	// fetch is not nil.
+	known    bool
+	base     resolve.Reading
+	fetch    seam.Event
+	fetchErr error
+}
+
+// call runs the user's function. Afterwards the Tx can't be used any more.
+func (tx *Tx) call(fn func(*Tx) error) error {
+	defer func() {
+		tx.mu.Lock()
+		tx.done = true
+		tx.mu.Unlock()
+	}()
+	return fn(tx)
+}
+
+// Context is the transaction's.
+func (tx *Tx) Context() context.Context { return tx.t.ctx }
+
+// usable returns the error that every further call returns, if there is one. The
+// caller holds tx.mu.
+func (tx *Tx) usableLocked() error {
+	switch {
+	case tx.done:
+		return ErrTxDone
+	case tx.broken != nil:
+		return tx.broken
+	}
+	return tx.failure
+}
+
+func (tx *Tx) entryLocked(name string) *entry {
+	if tx.index != nil {
+		if e := tx.index[name]; e != nil {
+			return e
+		}
+	} else {
+		for _, e := range tx.entries {
+			if e.name == name {
+				return e
+			}
+		}
+	}
+	e := &entry{name: name}
+	tx.entries = append(tx.entries, e)
+	if tx.index != nil {
+		tx.index[name] = e
+	} else if len(tx.entries) >= indexMin {
+		tx.index = make(map[string]*entry, 4*indexMin)
+		for _, x := range tx.entries {
+			tx.index[x.name] = x
+		}
+	}
+	return e
+}
+
+// Read returns the value of a key, a copy of it.
+func (tx *Tx) Read(name string) ([]byte, error) {
+	v, err := tx.readLocal(name)
+	if err != errMiss {
+		return v, err
+	}
+	return tx.readStore(name)
+}
+
+// readStore reads a key by a request.
+func (tx *Tx) readStore(name string) ([]byte, error) {
+	tx.t.e.stats.Misses.Add(1)
+	rd, err := tx.t.e.rs.Effective(tx.t.ctx, name, resolve.Role{})
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if uerr := tx.usableLocked(); uerr != nil {
+		return nil, uerr
+	}
+	if err != nil {
+		tx.broken = err
+		return nil, err
+	}
+	e := tx.entryLocked(name)
+	own := e.op == opPut || e.op == opDelete
+	if !own && !e.read {
+		e.setRead(rd)
+	}
+	return e.result(own)
+}
+
+// ReadMulti reads keys in parallel, into values and errs.
+func (tx *Tx) ReadMulti(names []string, values [][]byte, errs []error) {
+	var missing []int
+	for i, name := range names {
+		if values[i], errs[i] = tx.readLocal(name); errs[i] == errMiss {
+			missing = append(missing, i)
+		}
+	}
+	_ = seam.Each(tx.t.e.rt, len(missing), func(j int) error {
+		i := missing[j]
+		values[i], errs[i] = tx.readStore(names[i])
+		return nil
+	})
+}
+
+// errMiss: the read needs a request.
+var errMiss = errors.New("not known without a request")
+
+// readLocal reads a key that is known without a request.
+func (tx *Tx) readLocal(name string) ([]byte, error) {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if err := tx.usableLocked(); err != nil {
+		return nil, err
+	}
+	e := tx.entryLocked(name)
+	own := e.op == opPut || e.op == opDelete
+	if !own && !e.read {
+		rd, ok := tx.local(name)
+		if !ok {
+			return nil, errMiss
+		}
+		e.setRead(rd)
+	}
+	return e.result(own)
+}
+
+// result is the value that the function sees. The caller holds tx.mu.
+func (e *entry) result(own bool) ([]byte, error) {
+	switch {
+	case own && e.op == opPut:
+		return append([]byte{}, e.data...), nil
+	case own, e.value.Kind == cell.Absent:
+		return nil, backend.ErrNotFound
+	}
+	return append(make([]byte, 0, len(e.value.Data)), e.value.Data...), nil
+}
+
+func (e *entry) setRead(rd resolve.Reading) {
+	e.read, e.known, e.base = true, true, rd
+	e.value, e.writer = rd.Effective()
+}
+
+// local finds a key's effective value without a request: as the last refresh saw
+// it, or in the cache.
+func (tx *Tx) local(name string) (resolve.Reading, bool) {
+	t := tx.t
+	if rd, ok := t.fresh[name]; ok {
+		return rd, true
+	}
+	if rd, ok := t.e.rs.Cached(name); ok && t.recent(rd) {
+		t.e.stats.Hits.Add(1)
+		return rd, true
+	}
+	return resolve.Reading{}, false
+}
+
+// recent tells whether a cached cell may be used: for strong transactions any,
+// since it will be validated.
+func (t *txn) recent(rd resolve.Reading) bool {
+	return t.o.Staleness <= 0 || t.e.rt.Now().Sub(rd.Until) <= t.o.Staleness
+}
+
+// Write stages a value for a key. If the key's cell is not known, it is fetched from
+// now on in the background.
+func (tx *Tx) Write(name string, value []byte) error {
+	return tx.stage(name, func(e *entry) error {
+		if len(value) > ValueMax {
+			return &SizeError{What: "value", Size: len(value), Limit: ValueMax}
+		}
+		e.op, e.data = opPut, append([]byte{}, value...)
+		tx.prefetchLocked(e)
+		return nil
+	})
+}
+
+// Delete stages the deletion of a key.
+func (tx *Tx) Delete(name string) error {
+	return tx.stage(name, func(e *entry) error {
+		e.op, e.data = opDelete, nil
+		tx.prefetchLocked(e)
+		return nil
+	})
+}
+
+// Insert stages a value for a key that must not exist. It sends no request: if the
+// key is not known, its absence is tried at the commit.
+func (tx *Tx) Insert(name string, value []byte) error {
+	exists := false
+	err := tx.stage(name, func(e *entry) error {
+		if len(value) > ValueMax {
+			return &SizeError{What: "value", Size: len(value), Limit: ValueMax}
+		}
+		if exists = tx.existsLocked(e); exists {
+			return nil
+		}
+		e.insert = e.insert || e.op != opDelete && !e.read
+		e.op, e.data = opPut, append([]byte{}, value...)
+		return nil
+	})
+	if err == nil && exists {
+		return ErrExists
+	}
+	return err
+}
+
+// existsLocked tells whether the key is known to exist. If that is known from
+// outside the transaction, it is a read, to be validated like any other.
+func (tx *Tx) existsLocked(e *entry) bool {
+	switch {
+	case e.op == opPut:
+		return true
+	case e.op == opDelete:
+		return false
+	case e.read:
+		return e.value.Kind != cell.Absent
+	}
+	rd, ok := tx.t.fresh[e.name]
+	if !ok {
+		rd, ok = tx.t.e.rs.Cached(e.name)
+	}
+	switch {
+	case ok && !rd.Absent():
+		e.setRead(rd)
+		return true
+	case ok:
+		e.known, e.base = true, rd
+	}
+	return false
+}
+
+// Lock reads keys, in parallel, and takes care that they do not change before the
+// commit.
+func (tx *Tx) Lock(names []string) error {
+	lock := func(e *entry) error {
+		if e.op == opNone {
+			e.op = opLock
+		}
+		return nil
+	}
+	values, errs := make([][]byte, len(names)), make([]error, len(names))
+	tx.ReadMulti(names, values, errs)
+	for i, name := range names {
+		if errs[i] != nil && !errors.Is(errs[i], backend.ErrNotFound) {
+			return errs[i]
+		}
+		if err := tx.stage(name, lock); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stage changes the write set by f, whose error sticks.
+func (tx *Tx) stage(name string, f func(*entry) error) error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if err := tx.usableLocked(); err != nil {
+		return err
+	}
+	err := ErrReadOnly
+	if !tx.t.o.ReadOnly {
+		err = f(tx.entryLocked(name))
+	}
+	if err != nil {
+		tx.failure = err
+	}
+	return err
+}
+
+// prefetchLocked fetches the cell of a blind write in the background.
+func (tx *Tx) prefetchLocked(e *entry) {
+	if e.known || e.fetch != nil {
+		return
+	}
+	t := tx.t
+	if rd, ok := t.fresh[e.name]; ok {
+		e.known, e.base = true, rd
+		return
+	}
+	if rd, ok := t.e.rs.Cached(e.name); ok {
+		t.e.stats.Hits.Add(1)
+		e.known, e.base = true, rd
+		return
+	}
+	t.e.stats.Misses.Add(1)
+	e.fetch = t.e.rt.NewEvent()
+	t.e.rt.Go(func() {
+		s, err := t.e.rs.Read(t.ctx, e.name)
+		tx.mu.Lock()
+		if e.fetchErr = err; err == nil && !e.known {
+			e.known, e.base = true, t.e.rs.Known(s)
+		}
+		tx.mu.Unlock()
+		e.fetch.Set()
+	})
+}
+
+// Abort makes the transaction end without effect.
+func (tx *Tx) Abort() error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if tx.done {
+		return ErrTxDone
+	}
+	if tx.failure == nil {
+		tx.failure = ErrAborted
+	}
+	return tx.failure
+}
+
+// Fail makes an error of the caller's checks stick.
+func (tx *Tx) Fail(err error) error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if uerr := tx.usableLocked(); uerr != nil {
+		return uerr
+	}
+	tx.failure = err
+	return err
+}
+
+// writes tells whether the transaction writes anything. Locks alone need no write:
+// their keys are validated.
+func (tx *Tx) writes() bool {
+	return slices.ContainsFunc(tx.entries, func(e *entry) bool {
+		return e.op == opPut || e.op == opDelete
+	})
+}
+
+// fetched waits for the cells of blind writes.
+func (tx *Tx) fetched() error {
+	for _, e := range tx.entries {
+		if e.fetch == nil {
+			continue
+		}
+		if err := e.fetch.Wait(context.Background()); err != nil {
+			return err
+		}
+		if e.fetchErr != nil {
+			return fmt.Errorf("fetch for write: %w", e.fetchErr)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package resolve
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// Limits of background work.
+const (
+	// resolveDelay leaves the handle's own next transaction the time to fold the
+	// intents with its writes (chaining), which saves the writes of resolving.
+	resolveDelay = 5 * time.Millisecond
+	// foldTriesMax bounds how often a cell is tried. What is left then is for
+	// whoever meets it.
+	foldTriesMax = 6
+)
+
+// background resolves what the handle's own attempts left in cells: the intents of
+// committed ones, and those of dead ones and of ones whose outcome the handle does
+// not know. Its goroutines end when there is nothing to do.
+type background struct {
+	life  context.Context
+	r     *Resolver
+	limit *seam.Limiter
+	log   *slog.Logger
+
+	mu     seam.Mutex // guards all below
+	queue  []*batch   // by due time
+	jobs   map[string]*job
+	active int        // goroutines
+	hurry  seam.Event // set: batches are due at once
+	idle   seam.Event // set when active falls to 0; nil if nobody waits
+}
+
+// batch is what one attempt left.
+type batch struct {
+	due  time.Time
+	jobs []*job
+	// first says that the first job must be done before the others: the primary
+	// of a pending attempt.
+	first bool
+}
+
+// job is one cell in which an attempt's intent is to be resolved.
+type job struct {
+	name string
+	tx   txid.ID
+	// started and claimed exclude each other; guarded by background.mu.
+	started, claimed bool
+	done             seam.Event // nil until it is started
+}
+
+func newBackground(life context.Context, r *Resolver, o Options) *background {
+	return &background{
+		life: life, r: r, log: o.Logger,
+		limit: seam.NewLimiter(r.rt, o.Concurrency),
+		jobs:  map[string]*job{}, hurry: r.rt.NewEvent(),
+	}
+}
+
+// Resolve queues the cells in which the attempt left an intent. If primaryFirst is
+// set, the first of them is done before the others.
+func (r *Resolver) Resolve(tx txid.ID, names []string, primaryFirst bool) {
+	if len(names) == 0 {
+		return
+	}
+	b := r.bg
+	x := &batch{due: r.rt.Now().Add(resolveDelay), first: primaryFirst}
+	x.jobs = make([]*job, len(names))
+	jobs := make([]job, len(names))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, name := range names {
+		jobs[i] = job{name: name, tx: tx}
+		x.jobs[i] = &jobs[i]
+		b.jobs[name] = &jobs[i]
+	}
+	b.queue = append(b.queue, x)
+	if len(b.queue) == 1 {
+		b.goLocked(b.run)
+	}
+}
+
+// Claim takes a cell out of the queue, since the caller is about to replace it and
+// will fold the intent itself; it returns the attempt that left it, to be queued
+// again if that comes to nothing. If the cell is being resolved just now, it waits
+// for that.
+func (r *Resolver) Claim(ctx context.Context, name string) (txid.ID, error) {
+	b := r.bg
+	b.mu.Lock()
+	j := b.jobs[name]
+	if j == nil {
+		b.mu.Unlock()
+		return txid.ID{}, nil
+	}
+	if !j.started {
+		j.claimed = true
+		delete(b.jobs, name)
+		b.mu.Unlock()
+		return j.tx, nil
+	}
+	done := j.done
+	b.mu.Unlock()
+	return txid.ID{}, done.Wait(ctx)
+}
+
+// Drain does at once what is queued, and waits until nothing is left to do, or ctx
+// ends.
+func (r *Resolver) Drain(ctx context.Context) error {
+	b := r.bg
+	b.mu.Lock()
+	b.hurry.Set()
+	if b.active == 0 {
+		b.mu.Unlock()
+		return nil
+	}
+	if b.idle == nil {
+		b.idle = r.rt.NewEvent()
+	}
+	idle := b.idle
+	b.mu.Unlock()
+	return idle.Wait(ctx)
+}
+
+// goLocked starts a counted goroutine; the caller holds b.mu.
+func (b *background) goLocked(f func()) {
+	b.active++
+	b.r.rt.Go(func() {
+		f()
+		b.mu.Lock()
+		b.active--
+		if b.active == 0 && b.idle != nil {
+			b.idle.Set()
+			b.idle = nil
+		}
+		b.mu.Unlock()
+	})
+}
+
+// run starts the batches when they are due, and ends when the queue is empty.
+func (b *background) run() {
+	for {
+		b.mu.Lock()
+		wait := b.queue[0].due.Sub(b.r.rt.Now())
+		if wait <= 0 || b.hurry.IsSet() || b.life.Err() != nil {
+			x := b.queue[0]
+			b.queue = b.queue[1:]
+			b.goLocked(func() { b.do(x) })
+			done := len(b.queue) == 0
+			b.mu.Unlock()
+			if done {
+				return
+			}
+			continue
+		}
+		b.mu.Unlock()
+		ctx, cancel := b.r.rt.WithTimeout(b.life, wait)
+		_ = b.hurry.Wait(ctx)
+		cancel()
+	}
+}
+
+// do resolves the cells of a batch that nobody has claimed.
+func (b *background) do(x *batch) {
+	todo := make([]*job, 0, len(x.jobs))
+	b.mu.Lock()
+	for _, j := range x.jobs {
+		if !j.claimed {
+			j.started, j.done = true, b.r.rt.NewEvent()
+			todo = append(todo, j)
+		}
+	}
+	b.mu.Unlock()
+	if x.first && len(todo) > 1 && todo[0] == x.jobs[0] {
+		b.finish(todo[0])
+		todo = todo[1:]
+	}
+	_ = seam.Each(b.r.rt, len(todo), func(i int) error {
+		b.finish(todo[i])
+		return nil
+	})
+}
+
+func (b *background) finish(j *job) {
+	err := b.limit.Acquire(b.life)
+	if err == nil {
+		err = b.r.retire(b.life, j.name, j.tx)
+		b.limit.Release()
+	}
+	if err != nil {
+		b.log.Debug("resolving was left to others", "cell", b.r.st.FullName(j.name), "attempt", j.tx, "err", err)
+	}
+	b.mu.Lock()
+	if b.jobs[j.name] == j {
+		delete(b.jobs, j.name)
+	}
+	b.mu.Unlock()
+	j.done.Set()
+}
+
+// retire folds the intent that one of the handle's own attempts left in a cell, if
+// it is still there. An attempt whose outcome is not known is killed for that, if it
+// can be.
+func (r *Resolver) retire(ctx context.Context, name string, tx txid.ID) (err error) {
+	s, cached := r.st.Cached(name)
+	for try := 0; try < foldTriesMax; try++ {
+		if !cached {
+			if s, err = r.Read(ctx, name); err != nil {
+				return err
+			}
+		}
+		if since, ok := r.fates.since(tx); !s.Cell.Holds(tx) && (!cached || ok && s.Proved > since) {
+			return nil
+		}
+		cached = false
+		if !s.Cell.Holds(tx) {
+			continue
+		}
+		rd, err := r.Status(ctx, s)
+		if err == nil && rd.Cell.Holds(tx) && rd.Outcome == cell.Undecided {
+			rd, err = r.kill(ctx, rd)
+		}
+		if err != nil {
+			return err
+		}
+		if rd.Cell == nil || !rd.Cell.Holds(tx) || rd.Outcome == cell.Undecided {
+			continue
+		}
+		res, err := r.foldIntent(ctx, rd, 0)
+		if res == store.Applied || res == store.NotApplied {
+			return err
+		}
+	}
+	return nil
+}

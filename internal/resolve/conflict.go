@@ -1,0 +1,174 @@
+package resolve
+
+import (
+	"context"
+	"time"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// Limits of waiting for an undecided attempt.
+const (
+	// pauseMin and pauseMax bound the time between two looks at it.
+	pauseMin = 5 * time.Millisecond
+	pauseMax = 500 * time.Millisecond
+	// metMax is how many undecided attempts a handle keeps the time of.
+	metMax = 4096
+)
+
+// Role is who meets an undecided attempt.
+type Role struct {
+	// Writer wants to replace the cell: it needs the attempt to be final. Others
+	// only want to know the cell's value.
+	Writer bool
+	// Ranked is set for a writer and for a validator that holds intents:
+	// wound-wait decides by Priority. A reader without intents waits as a younger
+	// transaction does.
+	Ranked   bool
+	Priority txid.Priority
+}
+
+// Effective reads a cell and finds out its effective value, waiting for a pending
+// attempt if there is one.
+func (r *Resolver) Effective(ctx context.Context, name string, role Role) (Reading, error) {
+	s, err := r.Read(ctx, name)
+	if err != nil {
+		return Reading{}, err
+	}
+	return r.Settle(ctx, s, role)
+}
+
+// Settle finds out a cell's effective value. For a writer it returns only when the
+// intent in it is final, for others when its value can be told.
+//
+// A writer grants an undecided staged attempt that is younger about the latency of
+// a write, a pending one nothing, and one that is older its whole patience (its
+// client may have crashed); then it kills the attempt. A reader waits only for a
+// pending attempt whose intent is in its primary.
+func (r *Resolver) Settle(ctx context.Context, s store.Snapshot, role Role) (Reading, error) {
+	for pause := r.firstPause(); ; pause = min(pause*3/2, pauseMax, max(r.patience/4, pauseMin)) {
+		if in := s.Cell.Intent; in != nil && in.Action == cell.Lock && !role.Writer {
+			return r.Known(s), nil
+		}
+		rd, err := r.Status(ctx, s)
+		if err != nil {
+			return Reading{}, err
+		}
+		if rd.Final() || !role.Writer && rd.readable() {
+			return rd, nil
+		}
+		wait := r.grace(rd, role)
+		if wait <= 0 {
+			settled, err := r.kill(ctx, rd)
+			if err != nil || settled.Cell != nil {
+				return settled, err
+			}
+		} else if err := r.rt.Sleep(ctx, min(pause, wait)); err != nil {
+			return Reading{}, err
+		}
+		if s, err = r.Read(ctx, s.Name); err != nil {
+			return Reading{}, err
+		}
+	}
+}
+
+func (r *Resolver) firstPause() time.Duration {
+	return min(max(r.st.PutLatency()/2, pauseMin), pauseMax)
+}
+
+// grace is how long an undecided attempt still has before it is killed.
+func (r *Resolver) grace(rd Reading, role Role) time.Duration {
+	in := rd.Cell.Intent
+	limit := r.patience
+	if role.Ranked && role.Priority.Older(in.Priority) {
+		limit = 0
+		if in.Mode == cell.Staged {
+			limit = r.st.PutLatency()
+		}
+	}
+	beat := backend.Version("")
+	if in.Mode == cell.Pending {
+		beat = rd.fences[0].Version
+	}
+	now := r.rt.Now()
+	return limit - now.Sub(r.met.first(in.Tx, beat, now))
+}
+
+// kill makes the commit of an undecided attempt impossible, by a fence: it rewrites
+// a member at the version that the attempt expects of it, or drops the intent from
+// a pending attempt's primary. If the fence is not accepted, nothing is known, and
+// the returned Reading is empty.
+func (r *Resolver) kill(ctx context.Context, rd Reading) (Reading, error) {
+	in := rd.Cell.Intent
+	at := rd.fences[0]
+	next := cell.Fence(at.Cell)
+	if at.Cell.Holds(in.Tx) {
+		next = cell.Drop(at.Cell, in.Tx)
+	}
+	res, s, err := r.st.Send(ctx, r.st.Prepare(at, next))
+	switch {
+	case res == store.Applied:
+		r.Dead(in.Tx)
+		if at.Name != rd.Name {
+			s = rd.Snapshot
+		}
+		return r.Known(s), nil
+	case res == store.NotApplied, ctx.Err() != nil:
+		return Reading{}, err
+	}
+	return Reading{}, nil
+}
+
+// met remembers since when undecided attempts have been met: an observer's own
+// elapsed time, counted in parallel for all of them.
+type met struct {
+	mu    seam.Mutex // guards all below
+	byTx  map[txid.ID]sighting
+	order []txid.ID // oldest first
+}
+
+type sighting struct {
+	at   time.Time
+	beat backend.Version
+}
+
+func newMet() *met { return &met{byTx: map[txid.ID]sighting{}} }
+
+// first returns when the attempt was first met. It begins anew when a pending
+// attempt's primary has changed: its owner is alive.
+func (m *met) first(tx txid.ID, beat backend.Version, now time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	x, ok := m.byTx[tx]
+	if ok && x.beat == beat {
+		return x.at
+	}
+	if !ok {
+		if len(m.order) == metMax {
+			delete(m.byTx, m.order[0])
+			m.order = m.order[1:]
+		}
+		m.order = append(m.order, tx)
+	}
+	m.byTx[tx] = sighting{at: now, beat: beat}
+	return now
+}
+
+func (m *met) forget(tx txid.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.byTx[tx]; !ok {
+		return
+	}
+	delete(m.byTx, tx)
+	for i, x := range m.order {
+		if x == tx {
+			m.order = append(m.order[:i], m.order[i+1:]...)
+			return
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package resolve
+
+import (
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// fatesMax is how many attempts a handle remembers the end of. A forgotten one is
+// asked for again.
+const fatesMax = 8192
+
+// fates remembers which attempts are final, and of the committed ones which
+// members are known not to hold their intent any more, so that marks can go.
+type fates struct {
+	mu    seam.Mutex // guards all below
+	byTx  map[txid.ID]*fate
+	order []txid.ID // ring, oldest at next once it is full
+	next  int
+}
+
+type fate struct {
+	outcome cell.Outcome
+	// since is the logical time at which the outcome became known here. What was
+	// read before proves nothing about the members of a committed attempt.
+	since uint64
+	// list names all members, if that is known; clear tells of each whether it is
+	// known not to hold the intent, and left counts the others.
+	list  []cell.Member
+	clear []bool
+	left  int
+	// cleared says that no member holds the intent.
+	cleared bool
+}
+
+func newFates() *fates { return &fates{byTx: map[txid.ID]*fate{}} }
+
+// outcome is Undecided for an attempt that is not known to be final.
+func (f *fates) outcome(tx txid.ID) cell.Outcome {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if x := f.byTx[tx]; x != nil {
+		return x.outcome
+	}
+	return cell.Undecided
+}
+
+// since is the logical time from which the attempt is known to be final, if it is.
+func (f *fates) since(tx txid.ID) (uint64, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if x := f.byTx[tx]; x != nil {
+		return x.since, true
+	}
+	return 0, false
+}
+
+// settle records the outcome of an attempt. Contradictory outcomes are a broken
+// protocol.
+func (f *fates) settle(tx txid.ID, o cell.Outcome, m cell.Members, now uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	x := f.byTx[tx]
+	if x == nil {
+		x = &fate{outcome: o, since: now}
+		f.remember(tx, x)
+	}
+	if x.outcome != o {
+		panic("resolve: attempt " + tx.String() + " both committed and dead")
+	}
+	x.learnList(m)
+}
+
+func (x *fate) learnList(m cell.Members) {
+	if x.list == nil && len(m.List) > 0 && m.Whole() {
+		x.list, x.left = m.List, len(m.List)
+	}
+}
+
+func (f *fates) remember(tx txid.ID, x *fate) {
+	if len(f.order) < fatesMax {
+		f.order = append(f.order, tx)
+	} else {
+		delete(f.byTx, f.order[f.next])
+		f.order[f.next] = tx
+		f.next = (f.next + 1) % fatesMax
+	}
+	f.byTx[tx] = x
+}
+
+// clear records that a member does not hold the committed attempt's intent.
+func (f *fates) clear(tx txid.ID, name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if x := f.byTx[tx]; x != nil && x.outcome == cell.Committed {
+		x.clearMember(name)
+	}
+}
+
+// clearAll records that no member holds the committed attempt's intent.
+func (f *fates) clearAll(tx txid.ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if x := f.byTx[tx]; x != nil && x.outcome == cell.Committed {
+		x.cleared = true
+	}
+}
+
+func (x *fate) clearMember(name string) {
+	if x.clear == nil {
+		x.clear = make([]bool, len(x.list))
+	}
+	for i, m := range x.list {
+		if m.Name == name && !x.clear[i] {
+			x.clear[i] = true
+			x.left--
+			x.cleared = x.cleared || x.left == 0
+			return
+		}
+	}
+}
+
+// peek returns what the handle remembers of a cell.
+type peek func(name string) (store.Snapshot, bool)
+
+// isCleared tells whether no member of the committed attempt, but perhaps one,
+// holds its intent: the rule for dropping a mark. Beside what it was told, it goes
+// by cells that were read after the attempt was known to have committed.
+func (f *fates) isCleared(tx txid.ID, m cell.Members, but string, look peek) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	x := f.byTx[tx]
+	if x == nil || x.outcome != cell.Committed {
+		return false
+	}
+	x.learnList(m)
+	if x.list == nil {
+		return x.cleared || x.primaryClears(tx, m.Primary(), but, look)
+	}
+	for i, y := range x.list {
+		if x.cleared {
+			return true
+		}
+		if y.Name == but || x.clear != nil && x.clear[i] {
+			continue
+		}
+		s, ok := look(y.Name)
+		if !ok || s.Proved <= x.since || !off(s, tx, y) {
+			return false
+		}
+		x.seen(tx, s, m.Long && i > 0)
+	}
+	return true
+}
+
+// primaryClears: with a long list that nobody here knows, only the primary tells.
+func (x *fate) primaryClears(tx txid.ID, p cell.Member, but string, look peek) bool {
+	if p.Name == but {
+		return false
+	}
+	if s, ok := look(p.Name); ok && s.Proved > x.since && off(s, tx, p) {
+		x.seen(tx, s, false)
+	}
+	return x.cleared
+}
+
+// seen learns from a member that is off, read after the attempt was known to have
+// committed: if it is also without the mark, somebody else knew that no member
+// holds the intent (with a long list, of the primary alone).
+func (x *fate) seen(tx txid.ID, s store.Snapshot, longSecondary bool) {
+	x.clearMember(s.Name)
+	if _, marked := s.Cell.Mark(tx); !marked && !longSecondary {
+		x.cleared = true
+	}
+}
+
+// off: neither at its expected version nor holding the attempt's intent. Nothing
+// is concluded from a condemned tombstone.
+func off(s store.Snapshot, tx txid.ID, m cell.Member) bool {
+	return string(s.Version) != m.Expected && !s.Cell.Holds(tx) && !s.Cell.Condemned
+}

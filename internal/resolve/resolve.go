@@ -1,0 +1,167 @@
+// Package resolve is everything about meeting another transaction: learning its
+// status, waiting for it, killing it, folding what it left, and resolving one's
+// own intents in the background.
+//
+// An intent is the lock of its cell, and names the attempt that put it there. What
+// the attempt came to is not written in one place: it follows from all of its
+// members (see Resolver.Status). Once it is known to have committed or to be dead,
+// that is final, and anybody may fold the intent: replace the cell and resolve the
+// intent in one CAS. While any cell holds the intent of a committed attempt, every
+// folded member carries its mark: this is what an observer who comes late learns
+// the outcome from.
+package resolve
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// Options configures a Resolver.
+type Options struct {
+	Store *store.Store
+	// Patience is how long a younger transaction, or a reader, waits for an
+	// undecided attempt before it kills it.
+	Patience time.Duration
+	// Concurrency is how many cells are resolved at once in the background.
+	Concurrency int
+	Logger      *slog.Logger
+}
+
+// Resolver meets other transactions on behalf of one handle.
+type Resolver struct {
+	st       *store.Store
+	rt       seam.Runtime
+	patience time.Duration
+	fates    *fates
+	met      *met
+	bg       *background
+}
+
+// New returns a Resolver. Its background work ends with life, or by Drain.
+func New(life context.Context, o Options) *Resolver {
+	r := &Resolver{
+		st: o.Store, rt: o.Store.Runtime(), patience: o.Patience,
+		fates: newFates(), met: newMet(),
+	}
+	r.bg = newBackground(life, r, o)
+	return r
+}
+
+// Reading is a cell together with what is known of the intent in it.
+type Reading struct {
+	store.Snapshot
+	// Outcome is the status of the intent's attempt; of no matter without an
+	// intent.
+	Outcome cell.Outcome
+	// Answered is the logical time at which all this was known.
+	Answered uint64
+
+	// fences are the members of an undecided attempt that a kill can go to.
+	fences []store.Snapshot
+}
+
+// Final tells whether nothing can change the cell's effective value but a write of
+// the cell: there is no intent in it, or its attempt is final.
+func (rd Reading) Final() bool {
+	return rd.Cell.Intent == nil || rd.Outcome != cell.Undecided
+}
+
+// Effective is the cell's effective value and its writer.
+func (rd Reading) Effective() (cell.Value, txid.ID) {
+	return rd.Cell.Effective(rd.Outcome == cell.Committed)
+}
+
+// Absent tells whether the effective value is absent.
+func (rd Reading) Absent() bool {
+	v, _ := rd.Effective()
+	return v.Kind == cell.Absent
+}
+
+// readable tells whether a reader may use the committed value although the
+// attempt is undecided: for a lock, for a staged attempt, and for a pending one
+// whose primary is still at its expected version.
+func (rd Reading) readable() bool {
+	in := rd.Cell.Intent
+	if in.Action == cell.Lock || in.Mode == cell.Staged {
+		return true
+	}
+	return len(rd.fences) > 0 && !rd.fences[0].Cell.Holds(in.Tx)
+}
+
+// Read reads a cell in one request, and notes the marks in it.
+func (r *Resolver) Read(ctx context.Context, name string) (store.Snapshot, error) {
+	s, err := r.st.Read(ctx, name)
+	if err != nil {
+		return s, err
+	}
+	for _, m := range s.Cell.Marks {
+		r.Committed(m.Tx, m.Members)
+	}
+	return s, nil
+}
+
+// Cached returns what the handle remembers of a cell, if its effective value can
+// be told without a request.
+func (r *Resolver) Cached(name string) (Reading, bool) {
+	s, ok := r.st.Cached(name)
+	if !ok {
+		return Reading{}, false
+	}
+	rd := r.Known(s)
+	return rd, rd.Final() || s.Cell.Intent.Action == cell.Lock
+}
+
+// Known adds to a snapshot what is known of its intent without a request.
+func (r *Resolver) Known(s store.Snapshot) Reading {
+	rd := Reading{Snapshot: s}
+	if s.Cell.Intent != nil {
+		rd.Outcome = r.fates.outcome(s.Cell.Intent.Tx)
+	}
+	rd.Answered = r.st.Tick()
+	return rd
+}
+
+// Committed notes that an attempt has committed.
+func (r *Resolver) Committed(tx txid.ID, m cell.Members) {
+	r.fates.settle(tx, cell.Committed, m, r.st.Tick())
+	r.met.forget(tx)
+}
+
+// Dead notes that an attempt can never commit.
+func (r *Resolver) Dead(tx txid.ID) {
+	r.fates.settle(tx, cell.Dead, cell.Members{}, r.st.Tick())
+	r.met.forget(tx)
+}
+
+// Clear notes that a member of a committed attempt does not hold its intent.
+func (r *Resolver) Clear(tx txid.ID, name string) { r.fates.clear(tx, name) }
+
+// FoldOf is what a write of the cell does to the final intent and to the marks in
+// it.
+func (r *Resolver) FoldOf(rd Reading) cell.Fold {
+	f := cell.Fold{Outcome: rd.Outcome}
+	if in := rd.Cell.Intent; in != nil && rd.Outcome == cell.Committed {
+		f.Unmarked = r.fates.isCleared(in.Tx, in.Members, rd.Name, r.st.Cached)
+	}
+	for _, m := range rd.Cell.Marks {
+		if r.fates.isCleared(m.Tx, m.Members, rd.Name, r.st.Cached) {
+			f.Drop = append(f.Drop, m.Tx)
+		}
+	}
+	return f
+}
+
+// Send sends a write, and notes the committed intent that it has folded.
+func (r *Resolver) Send(ctx context.Context, w *store.Write) (store.Result, store.Snapshot, error) {
+	res, s, err := r.st.Send(ctx, w)
+	if in := w.At.Cell.Intent; res == store.Applied && in != nil && !w.Next.Holds(in.Tx) {
+		r.fates.clear(in.Tx, w.At.Name)
+	}
+	return res, s, err
+}

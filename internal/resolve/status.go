@@ -1,0 +1,193 @@
+package resolve
+
+import (
+	"context"
+
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// Status asks what has become of the attempt whose intent is in the cell: the
+// status(T) of the protocol. A member is off if it is neither at its expected
+// version nor holds the intent.
+//
+//   - Pending: the primary decides. With the mark: committed. Not off: undecided.
+//   - Staged: all other members are read in one wave. One with the mark: committed.
+//     All hold the intent: committed. None off: undecided.
+//   - One off: dead, if the cell itself, read again after all that, still holds the
+//     intent; if not, somebody has settled it, and everything starts over.
+//
+// The last read is needed since a committed attempt's members are folded one after
+// another, and a member that has been folded and written again looks off. While the
+// cell holds the intent, each folded member carries the mark.
+func (r *Resolver) Status(ctx context.Context, s store.Snapshot) (Reading, error) {
+	for {
+		rd := r.Known(s)
+		if rd.Final() {
+			return rd, nil
+		}
+		in := s.Cell.Intent
+		f, err := r.ask(ctx, s)
+		if err != nil {
+			return Reading{}, err
+		}
+		switch f.verdict {
+		case allUndecided:
+			rd.fences, rd.Answered = f.fences, r.st.Tick()
+			return rd, nil
+		case allCommitted:
+			r.Committed(in.Tx, f.members)
+		case someOff:
+			if s, err = r.Read(ctx, s.Name); err != nil {
+				return Reading{}, err
+			}
+			if s.Cell.Holds(in.Tx) {
+				r.Dead(in.Tx)
+			}
+		}
+	}
+}
+
+type verdict uint8
+
+const (
+	allUndecided verdict = iota
+	allCommitted
+	someOff
+)
+
+// finding is the answer of the other members.
+type finding struct {
+	verdict verdict
+	members cell.Members
+	fences  []store.Snapshot
+}
+
+// ask reads the members that decide.
+func (r *Resolver) ask(ctx context.Context, s store.Snapshot) (finding, error) {
+	in := s.Cell.Intent
+	p := in.Primary()
+	if in.Mode == cell.Pending {
+		if p.Name == s.Name {
+			return finding{fences: []store.Snapshot{s}}, nil
+		}
+		looks, err := r.look(ctx, in.Tx, []cell.Member{p})
+		return conclude(in, looks), err
+	}
+	others := make([]cell.Member, 0, len(in.List))
+	members := in.Members
+	if !in.Whole() {
+		looks, err := r.look(ctx, in.Tx, []cell.Member{p})
+		if err != nil || looks[0].state != holds {
+			return conclude(in, looks), err
+		}
+		members = looks[0].Cell.Intent.Members
+	}
+	for _, m := range members.List {
+		if m.Name != s.Name && (in.Whole() || m.Name != p.Name) {
+			others = append(others, m)
+		}
+	}
+	looks, err := r.look(ctx, in.Tx, others)
+	f := conclude(in, looks)
+	if f.members.List == nil {
+		f.members = members
+	}
+	return f, err
+}
+
+type state uint8
+
+const (
+	marked     state = iota // carries the mark
+	holds                   // holds the intent
+	atExpected              // still as the attempt expects it
+	isOff
+)
+
+// sight is a member as it was seen.
+type sight struct {
+	store.Snapshot
+	state state
+}
+
+// look reads members in one wave.
+func (r *Resolver) look(ctx context.Context, tx txid.ID, ms []cell.Member) ([]sight, error) {
+	sights := make([]sight, len(ms))
+	err := seam.Each(r.rt, len(ms), func(i int) (err error) {
+		sights[i], err = r.lookAt(ctx, tx, ms[i])
+		return err
+	})
+	return sights, err
+}
+
+// lookAt reads a member. Before it calls a condemned tombstone off, it lifts the
+// condemnation: the tombstone might vanish, and the member be at its expected
+// version, absent, again.
+func (r *Resolver) lookAt(ctx context.Context, tx txid.ID, m cell.Member) (sight, error) {
+	for {
+		s, err := r.Read(ctx, m.Name)
+		if err != nil {
+			return sight{}, err
+		}
+		at := classify(s, tx, m)
+		if at != isOff || !s.Cell.Condemned {
+			return sight{s, at}, nil
+		}
+		res, lifted, err := r.st.Send(ctx, r.st.Prepare(s, cell.Fence(s.Cell)))
+		switch {
+		case res == store.Applied:
+			return sight{lifted, isOff}, nil
+		case res == store.NotApplied:
+			return sight{}, err
+		}
+	}
+}
+
+func classify(s store.Snapshot, tx txid.ID, m cell.Member) state {
+	if _, ok := s.Cell.Mark(tx); ok {
+		return marked
+	}
+	switch {
+	case s.Cell.Holds(tx):
+		return holds
+	case string(s.Version) == m.Expected:
+		return atExpected
+	}
+	return isOff
+}
+
+// conclude draws the conclusion from the members that were asked: for a pending
+// attempt the primary, for a staged one all others (or, of a long list, first the
+// primary, unless that holds the intent).
+func conclude(in *cell.Intent, sights []sight) finding {
+	var f finding
+	count := [4]int{}
+	for _, s := range sights {
+		count[s.state]++
+		switch s.state {
+		case marked:
+			m, _ := s.Cell.Mark(in.Tx)
+			f.members = m.Members
+		case holds:
+			if in.Mode == cell.Pending {
+				f.fences = append(f.fences, s.Snapshot)
+			}
+		case atExpected:
+			f.fences = append(f.fences, s.Snapshot)
+		}
+	}
+	switch {
+	case count[marked] > 0:
+		f.verdict = allCommitted
+	case count[isOff] > 0:
+		f.verdict = someOff
+	case count[atExpected] > 0 || in.Mode == cell.Pending:
+		f.verdict = allUndecided
+	default:
+		f.verdict = allCommitted
+	}
+	return f
+}

@@ -1,0 +1,205 @@
+// Package store reads and writes cells through the cache. It turns the calls of a
+// backend into what the protocol needs to know of them: a read is a snapshot of a
+// cell with the logical time at which it was requested, and a write was applied,
+// refused, not applied, or is unknown.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/cache"
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/seam"
+)
+
+// Limits of requests.
+const (
+	// requestTimeout bounds one request. A write that exceeds it is unknown.
+	requestTimeout = 30 * time.Second
+	// retriesMax bounds how often a request that was certainly not applied, or
+	// a read, is sent again.
+	retriesMax = 8
+	// backoffMin and backoffMax bound the pause before it is.
+	backoffMin = 50 * time.Millisecond
+	backoffMax = 5 * time.Second
+)
+
+// Options configures a Store.
+type Options struct {
+	Backend backend.Backend
+	Runtime seam.Runtime
+	Cache   *cache.Cache
+	// Prefix is the database's folder: names of cells are relative to it.
+	Prefix string
+	// Concurrency is how many requests may be under way at once.
+	Concurrency int
+}
+
+// Store is one database's objects in a bucket.
+type Store struct {
+	backend backend.Backend
+	rt      seam.Runtime
+	cache   *cache.Space
+	prefix  string
+	limit   *seam.Limiter
+	counts  Counts
+	putTime latency
+}
+
+// Snapshot is a cell as a request saw it, or as the cache remembers it.
+type Snapshot struct {
+	// Name is the cell's name, relative to the database.
+	Name string
+	// Cell is never nil: without an object it is the zero cell.
+	Cell *cell.Cell
+	// Version is empty if there is no object.
+	Version backend.Version
+	// Proved is the logical time at which the request that proved this state was
+	// sent: the cell was so at an instant after it.
+	Proved uint64
+	// Since and Until bound the interval in which the cell is known to have been
+	// so: the answer of the first request that saw it, the sending of the last.
+	Since, Until time.Time
+}
+
+// Runtime is the door to goroutines and time.
+func (s *Store) Runtime() seam.Runtime { return s.rt }
+
+// Tick advances the logical clock, which orders requests and knowledge.
+func (s *Store) Tick() uint64 { return s.cache.Tick() }
+
+// Counts are the requests so far.
+func (s *Store) Counts() *Counts { return &s.counts }
+
+// PutLatency is a moving average of how long a write takes.
+func (s *Store) PutLatency() time.Duration { return s.putTime.mean() }
+
+// FullName is the name of an object in the bucket.
+func (s *Store) FullName(name string) string { return s.prefix + name }
+
+// Cached returns what the cache remembers of a cell, without a request.
+func (s *Store) Cached(name string) (Snapshot, bool) {
+	e, ok := s.cache.Lookup(name)
+	if !ok {
+		return Snapshot{}, false
+	}
+	return snapshot(name, e), true
+}
+
+func snapshot(name string, e cache.Entry) Snapshot {
+	return Snapshot{
+		Name: name, Cell: e.Cell, Version: e.Version,
+		Proved: e.Proved, Since: e.Since, Until: e.Until,
+	}
+}
+
+var noObject = &cell.Cell{}
+
+// NoObject is the snapshot of a cell that is taken to have no object.
+func NoObject(name string) Snapshot { return Snapshot{Name: name, Cell: noObject} }
+
+// Read reads a cell: one conditional request, sent again if it fails.
+func (s *Store) Read(ctx context.Context, name string) (Snapshot, error) {
+	known, cached := s.cache.Lookup(name)
+	e := cache.Entry{Cell: noObject}
+	err := s.retry(ctx, func(ctx context.Context) error {
+		e.Proved, e.Until = s.Tick(), s.rt.Now()
+		o, err := s.get(ctx, name, known.Version)
+		switch {
+		case err == nil:
+			e.Version, e.Size = o.Version, len(o.Data)
+			e.Cell, err = cell.Decode(o.Data)
+			if err != nil {
+				return s.damaged(name, err)
+			}
+		case cached && errors.Is(err, backend.ErrNotModified):
+			e.Cell, e.Version, e.Size = known.Cell, known.Version, known.Size
+		case errors.Is(err, backend.ErrNotFound):
+		default:
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("read %q: %w", s.FullName(name), err)
+	}
+	e.Since, e.Settled = s.rt.Now(), e.Proved
+	if cached && known.Version == e.Version && e.Version != "" {
+		e.Since = known.Since
+	}
+	s.cache.Learn(name, e)
+	return snapshot(name, e), nil
+}
+
+func (s *Store) get(ctx context.Context, name string, known backend.Version) (backend.Object, error) {
+	o, err := s.backend.Get(ctx, s.FullName(name), known)
+	s.counts.Gets.Add(1)
+	s.counts.BytesRead.Add(int64(len(o.Data)))
+	if errors.Is(err, backend.ErrNotModified) {
+		s.counts.NotModified.Add(1)
+	}
+	return o, err
+}
+
+// retry sends a request until it is answered, or fails for good: reads after any
+// passing error, writes after one that means "not applied". It bounds the number
+// of requests under way and the time of each.
+func (s *Store) retry(ctx context.Context, send func(ctx context.Context) error) error {
+	pause := backoffMin
+	for try := 0; ; try++ {
+		err := s.once(ctx, send)
+		if err == nil || final(err) || try == retriesMax {
+			return err
+		}
+		if ctx.Err() != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+		s.counts.Retried.Add(1)
+		if serr := s.rt.Sleep(ctx, jitter(s.rt, pause)); serr != nil {
+			return errors.Join(serr, err)
+		}
+		pause = min(2*pause, backoffMax)
+	}
+}
+
+func (s *Store) once(ctx context.Context, send func(ctx context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("not sent: %w", err)
+	}
+	if err := s.limit.Acquire(ctx); err != nil {
+		return fmt.Errorf("not sent: %w", err)
+	}
+	defer s.limit.Release()
+	if d, ok := ctx.Deadline(); !ok || d.Sub(s.rt.Now()) > requestTimeout {
+		short, cancel := s.rt.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		ctx = short
+	}
+	return send(ctx)
+}
+
+// final tells whether sending the same read again is of no use.
+func final(err error) bool {
+	return errors.Is(err, backend.ErrBucketNotFound) || errors.Is(err, backend.ErrDenied) ||
+		errors.Is(err, backend.ErrCorrupt) || errors.Is(err, backend.ErrInvalid) ||
+		errors.Is(err, cell.ErrFormat)
+}
+
+// damaged names the object that could not be decoded. One of a newer format is
+// not corrupt.
+func (s *Store) damaged(name string, err error) error {
+	if errors.Is(err, cell.ErrFormat) {
+		return fmt.Errorf("object %q: %w", s.FullName(name), err)
+	}
+	return &backend.CorruptError{Object: s.FullName(name), Err: err}
+}
+
+// jitter is a random duration between half of d and d.
+func jitter(rt seam.Runtime, d time.Duration) time.Duration {
+	half := uint64(d) / 2
+	return time.Duration(half + rt.Uint64()%(half+1))
+}

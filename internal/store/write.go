@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/cache"
+	"github.com/strictkv/strictkv/internal/cell"
+)
+
+// Result is how the sending of a write ended.
+type Result uint8
+
+// The results of a write.
+const (
+	// Unknown: it may have been applied, may still be applied, or never will be.
+	Unknown Result = iota
+	// Applied: the cell is, or was, at the new version.
+	Applied
+	// Refused: it was sent once, and its condition did not hold. It never will
+	// be applied. (A refusal of bytes that were sent twice is Unknown.)
+	Refused
+	// NotApplied: it certainly was not applied, and never will be: it was not
+	// sent, or the store said so until the patience for it ran out.
+	NotApplied
+)
+
+// Write is one CAS of a cell. It may be sent several times, always with the same
+// bytes.
+type Write struct {
+	// At is what the write replaces.
+	At Snapshot
+	// Next is what it writes.
+	Next *cell.Cell
+
+	data  []byte
+	doubt bool // some earlier copy ended unknown
+}
+
+// Prepare makes the write that replaces at by next.
+func (s *Store) Prepare(at Snapshot, next *cell.Cell) *Write {
+	return &Write{At: at, Next: next, data: cell.Encode(next, s.rt.Uint64())}
+}
+
+// Send sends the write, again while it certainly was not applied. If it was
+// Applied, the snapshot is the cell's new state; otherwise the error tells why.
+func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
+	cond := backend.IfAbsent()
+	if w.At.Version != "" {
+		cond = backend.IfVersion(w.At.Version)
+	}
+	e := cache.Entry{Cell: w.Next, Size: len(w.data)}
+	result := NotApplied
+	var cause error
+	notApplied := s.retry(ctx, func(ctx context.Context) error {
+		e.Proved, e.Until = s.Tick(), s.rt.Now()
+		e.Version, cause = s.backend.Put(ctx, s.FullName(w.At.Name), w.data, cond)
+		s.counts.Puts.Add(1)
+		s.counts.BytesWritten.Add(int64(len(w.data)))
+		result = classify(cause)
+		if result == NotApplied {
+			return cause
+		}
+		return nil
+	})
+	if notApplied != nil {
+		result, cause = NotApplied, notApplied
+	}
+	if result == Applied {
+		return Applied, s.applied(w.At.Name, e), nil
+	}
+	if result == Unknown {
+		s.counts.Unknown.Add(1)
+	}
+	if w.doubt {
+		result = Unknown
+	}
+	w.doubt = result == Unknown
+	return result, Snapshot{}, fmt.Errorf("write %q: %w", s.FullName(w.At.Name), cause)
+}
+
+// applied makes the answer of a write known to the cache.
+func (s *Store) applied(name string, e cache.Entry) Snapshot {
+	e.Since, e.Settled = s.rt.Now(), s.Tick()
+	s.putTime.add(e.Since.Sub(e.Until))
+	s.cache.Learn(name, e)
+	return snapshot(name, e)
+}
+
+// classify maps an error of Put. What it does not know for certain to mean "not
+// applied" is unknown.
+func classify(err error) Result {
+	switch {
+	case err == nil:
+		return Applied
+	case errors.Is(err, backend.ErrOutcomeUnknown):
+		return Unknown
+	case errors.Is(err, backend.ErrPrecondition):
+		return Refused
+	case errors.Is(err, backend.ErrThrottled), errors.Is(err, backend.ErrUnavailable),
+		errors.Is(err, backend.ErrBucketNotFound), errors.Is(err, backend.ErrDenied),
+		errors.Is(err, backend.ErrInvalid):
+		return NotApplied
+	}
+	return Unknown
+}

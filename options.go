@@ -1,0 +1,92 @@
+package strictkv
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/strictkv/strictkv/cache"
+	"github.com/strictkv/strictkv/internal/commit"
+)
+
+// Defaults of the options of Open.
+const (
+	// DefaultCacheSize is the size of a handle's cache, in bytes.
+	DefaultCacheSize = cache.DefaultSize
+	// DefaultPatience is how long a younger transaction waits for an undecided one.
+	DefaultPatience = 2 * time.Second
+	// DefaultConcurrency is how many requests a handle has under way at once.
+	DefaultConcurrency = 256
+)
+
+type settings struct {
+	cache       *cache.Cache
+	cacheSize   int64
+	patience    time.Duration
+	concurrency int
+	logger      *slog.Logger
+}
+
+// Option configures a database handle.
+type Option func(*settings)
+
+// WithCacheSize bounds the handle's cache in bytes. The default is DefaultCacheSize;
+// 0 caches nothing.
+func WithCacheSize(bytes int64) Option {
+	return func(s *settings) { s.cacheSize = bytes }
+}
+
+// WithCache gives the handle a cache that other handles of the process share. It
+// overrides WithCacheSize.
+func WithCache(c *cache.Cache) Option {
+	return func(s *settings) { s.cache = c }
+}
+
+// WithPatience sets how long a transaction waits for an older one that holds a key
+// before it takes its client for dead and kills it. The default is DefaultPatience. A
+// short patience frees keys of crashed processes sooner; one shorter than a
+// transaction's few requests makes transactions kill each other. It never endangers
+// safety.
+func WithPatience(d time.Duration) Option {
+	return func(s *settings) { s.patience = d }
+}
+
+// WithConcurrency bounds how many requests the handle has under way at once. The
+// default is DefaultConcurrency. Values below 1 count as 1.
+func WithConcurrency(n int) Option {
+	return func(s *settings) { s.concurrency = max(n, 1) }
+}
+
+// WithLogger sets where the handle reports what it could not do in the background, at
+// level Debug. The default discards it.
+func WithLogger(l *slog.Logger) Option {
+	return func(s *settings) {
+		if l != nil {
+			s.logger = l
+		}
+	}
+}
+
+// TxOption configures one DB.Tx.
+type TxOption interface{ applyTx(*commit.Options) }
+
+// ViewOption configures one DB.View.
+type ViewOption interface{ applyView(*commit.Options) }
+
+// Attempts is the option made by MaxAttempts.
+type Attempts int
+
+// MaxAttempts ends a transaction with ErrConflict after n attempts that conflicts
+// have undone. Without it (or with n < 1) a transaction is tried until its context
+// ends. It serves Tx and View.
+func MaxAttempts(n int) Attempts { return Attempts(n) }
+
+func (a Attempts) applyTx(o *commit.Options)   { o.MaxAttempts = max(int(a), 0) }
+func (a Attempts) applyView(o *commit.Options) { o.MaxAttempts = max(int(a), 0) }
+
+type staleness time.Duration
+
+func (s staleness) applyView(o *commit.Options) { o.Staleness = time.Duration(s) }
+
+// MaxStaleness lets a View see one snapshot that is at most d old: what is known to
+// have been current at one instant within d is served without a request. 0 is strong.
+func MaxStaleness(d time.Duration) ViewOption { return staleness(d) }

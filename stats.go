@@ -1,0 +1,54 @@
+package strictkv
+
+// Stats count what a handle has done since it was opened.
+type Stats struct {
+	// Transactions that have ended: Committed ones wrote something, ReadOnly ones
+	// did not, Failed ones ended with an error of their function, and InDoubt ones
+	// with ErrInDoubt.
+	Committed, ReadOnly, Failed, InDoubt int64
+	// Attempts to commit, by protocol: one key; several keys, all that were read
+	// among them; some key read but not written.
+	Direct, Parallel, Validated int64
+	// Retries by cause: something that was read had changed (the function was run
+	// again), or a conditional write was refused.
+	StaleReads, Refused int64
+	// Reads of keys that the cache served, and that needed a request.
+	CacheHits, CacheMisses int64
+	// Requests: Gets (of which NotModified were answered so) and Puts (of which
+	// Unknown had an unknown outcome). Resent counts those that were sent again after
+	// a passing error.
+	Gets, NotModified, Puts, Unknown, Resent int64
+	// Bytes of objects read and written.
+	BytesRead, BytesWritten int64
+}
+
+// Stats returns the counters. They are not one snapshot: work that is under way may be
+// counted in part.
+func (db *DB) Stats() Stats {
+	t, r := db.engine.Stats(), db.st.Counts()
+	return Stats{
+		Committed: t.Committed.Load(), ReadOnly: t.ReadOnly.Load(),
+		Failed: t.Failed.Load(), InDoubt: t.InDoubt.Load(),
+		Direct: t.Direct.Load(), Parallel: t.Parallel.Load(), Validated: t.Validated.Load(),
+		StaleReads: t.StaleReads.Load(), Refused: t.Refused.Load(),
+		CacheHits: t.Hits.Load(), CacheMisses: t.Misses.Load(),
+		Gets: r.Gets.Load(), NotModified: r.NotModified.Load(),
+		Puts: r.Puts.Load(), Unknown: r.Unknown.Load(), Resent: r.Retried.Load(),
+		BytesRead: r.BytesRead.Load(), BytesWritten: r.BytesWritten.Load(),
+	}
+}
+
+// Sub returns what has been counted since an earlier state.
+func (s Stats) Sub(earlier Stats) Stats {
+	return Stats{
+		Committed: s.Committed - earlier.Committed, ReadOnly: s.ReadOnly - earlier.ReadOnly,
+		Failed: s.Failed - earlier.Failed, InDoubt: s.InDoubt - earlier.InDoubt,
+		Direct: s.Direct - earlier.Direct, Parallel: s.Parallel - earlier.Parallel,
+		Validated: s.Validated - earlier.Validated, StaleReads: s.StaleReads - earlier.StaleReads,
+		Refused: s.Refused - earlier.Refused, CacheHits: s.CacheHits - earlier.CacheHits,
+		CacheMisses: s.CacheMisses - earlier.CacheMisses, Gets: s.Gets - earlier.Gets,
+		NotModified: s.NotModified - earlier.NotModified, Puts: s.Puts - earlier.Puts,
+		Unknown: s.Unknown - earlier.Unknown, Resent: s.Resent - earlier.Resent,
+		BytesRead: s.BytesRead - earlier.BytesRead, BytesWritten: s.BytesWritten - earlier.BytesWritten,
+	}
+}

@@ -1,0 +1,133 @@
+package strictkv
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/strictkv/strictkv/internal/commit"
+)
+
+// Tx is one run of a transaction's function. It may be used from several goroutines
+// until the function returns; then its methods return ErrTxDone. Values handed out may
+// be kept and changed, values handed in may be reused after the call.
+//
+// Errors of its methods other than ErrNotFound and ErrExists stick: the transaction
+// fails even if the function ignores them.
+type Tx struct {
+	db *DB
+	tx *commit.Tx
+}
+
+// Context is the transaction's. The methods of a Tx take none of their own.
+func (tx *Tx) Context() context.Context { return tx.tx.Context() }
+
+// cell is the name of a key's cell; what is wrong with it makes the transaction fail.
+func (tx *Tx) cell(c *Collection, key []byte) (string, error) {
+	switch {
+	case c == nil:
+		return "", tx.tx.Fail(fmt.Errorf("nil collection: %w", ErrInvalid))
+	case c.db != tx.db:
+		return "", tx.tx.Fail(fmt.Errorf("collection of another handle: %w", ErrInvalid))
+	}
+	name, err := c.cell(key)
+	if err != nil {
+		return "", tx.tx.Fail(err)
+	}
+	return name, nil
+}
+
+// Read returns the value of a key, or ErrNotFound. A value that the transaction itself
+// has written is seen.
+func (tx *Tx) Read(c *Collection, key []byte) ([]byte, error) {
+	name, err := tx.cell(c, key)
+	if err != nil {
+		return nil, fmt.Errorf("read %q: %w", key, err)
+	}
+	v, err := tx.tx.Read(name)
+	if err != nil {
+		return nil, fmt.Errorf("read %q: %w", key, err)
+	}
+	return v, nil
+}
+
+// Result is the value of one key of ReadMulti, or the error that Read would return.
+type Result struct {
+	Value []byte
+	Err   error
+}
+
+// ReadMulti reads keys in parallel. The results have the order of the keys.
+func (tx *Tx) ReadMulti(keys ...Key) []Result {
+	results := make([]Result, len(keys))
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		var err error
+		if names[i], err = tx.cell(k.Collection, k.Key); err != nil {
+			for j := range results {
+				results[j].Err = fmt.Errorf("read %q: %w", k.Key, err)
+			}
+			return results
+		}
+	}
+	values, errs := make([][]byte, len(keys)), make([]error, len(keys))
+	tx.tx.ReadMulti(names, values, errs)
+	for i := range results {
+		results[i].Value = values[i]
+		if errs[i] != nil {
+			results[i].Err = fmt.Errorf("read %q: %w", keys[i].Key, errs[i])
+		}
+	}
+	return results
+}
+
+// Write sets the value of a key, at the commit. A nil value is stored as an empty one.
+// Errors: ErrTooLarge, ErrInvalidKey, ErrReadOnly.
+func (tx *Tx) Write(c *Collection, key, value []byte) error {
+	return tx.write("write", c, key, func(name string) error { return tx.tx.Write(name, value) })
+}
+
+// Delete removes a key, at the commit. It is nil if there is none. Errors:
+// ErrInvalidKey, ErrReadOnly.
+func (tx *Tx) Delete(c *Collection, key []byte) error {
+	return tx.write("delete", c, key, tx.tx.Delete)
+}
+
+// Insert sets the value of a key that has none. It costs no read: if at the commit the
+// key turns out to have a value, the function is run again, and Insert returns
+// ErrExists in it. After an own Delete of the key it succeeds, after an own Write it
+// returns ErrExists. Other errors: ErrTooLarge, ErrInvalidKey, ErrReadOnly.
+func (tx *Tx) Insert(c *Collection, key, value []byte) error {
+	return tx.write("insert", c, key, func(name string) error { return tx.tx.Insert(name, value) })
+}
+
+func (tx *Tx) write(step string, c *Collection, key []byte, f func(name string) error) error {
+	name, err := tx.cell(c, key)
+	if err == nil {
+		err = f(name)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %q: %w", step, key, err)
+	}
+	return nil
+}
+
+// Lock reads keys, and takes care that nobody changes them between that and the commit.
+// A transaction that locks what it only reads commits in one round instead of three, at
+// the price of writing those cells as well. Keys that have no value can be locked too.
+func (tx *Tx) Lock(c *Collection, keys ...[]byte) error {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		var err error
+		if names[i], err = tx.cell(c, key); err != nil {
+			return fmt.Errorf("lock %q: %w", key, err)
+		}
+	}
+	if err := tx.tx.Lock(names); err != nil {
+		return fmt.Errorf("lock: %w", err)
+	}
+	return nil
+}
+
+// Abort makes the transaction end without effect: DB.Tx returns ErrAborted, even if the
+// function then returns nil. To be used as `return tx.Abort()`.
+func (tx *Tx) Abort() error { return tx.tx.Abort() }
