@@ -7,6 +7,7 @@ package cache
 
 import (
 	"container/list"
+	"sync/atomic"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -24,10 +25,10 @@ const entryOverhead = 400
 // Cache holds entries of one or several databases. It is safe for concurrent use,
 // and may be shared by several handles of a process.
 type Cache struct {
-	max int64
+	max   int64
+	clock atomic.Uint64
 
 	mu     seam.Mutex // guards all below
-	clock  uint64
 	size   int64
 	recent *list.List // of *node, most recently used first
 	nodes  map[key]*list.Element
@@ -67,12 +68,7 @@ func New(size int64) *Cache {
 
 // Tick advances the cache's logical clock and returns it. It orders the instants
 // at which requests are sent and answered, and facts become known.
-func (c *Cache) Tick() uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.clock++
-	return c.clock
-}
+func (c *Cache) Tick() uint64 { return c.clock.Add(1) }
 
 // Size is the number of bytes that the entries take.
 func (c *Cache) Size() int64 {

@@ -270,11 +270,11 @@ func (a *attempt) succeed() {
 func (a *attempt) die() {
 	t := a.t
 	t.e.stats.Refused.Add(1)
-	t.e.rs.Dead(a.id)
 	t.replaced(a)
 	if a.mode == 0 {
 		return
 	}
+	t.e.rs.Dead(a.id)
 	for _, m := range a.members {
 		if m.result == store.Applied {
 			m.e.known, m.e.base = true, t.e.rs.Known(m.landed)

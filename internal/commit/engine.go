@@ -23,6 +23,7 @@ package commit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -133,6 +134,9 @@ func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
 	tx := &Tx{t: t}
 	ferr := tx.call(fn)
 	if tx.broken != nil {
+		if ferr != nil && errors.Is(ferr, tx.broken) {
+			return true, ferr
+		}
 		return true, tx.broken
 	}
 	if ferr == nil {

@@ -113,13 +113,14 @@ func (t *txn) settle(members []*member) error {
 // latest is the newest that is known of a cell without a request. A key that is to be
 // inserted, and of which nothing is known, is taken to be absent.
 func (t *txn) latest(e *entry) resolve.Reading {
-	if !e.known {
-		return resolve.Reading{Snapshot: store.NoObject(e.name)}
-	}
-	if s, ok := t.e.st.Cached(e.name); ok && s.Proved > e.base.Proved {
+	s, ok := t.e.st.Cached(e.name)
+	switch {
+	case ok && (!e.known || s.Proved > e.base.Proved):
 		return t.e.rs.Known(s)
+	case e.known:
+		return t.e.rs.Known(e.base.Snapshot)
 	}
-	return t.e.rs.Known(e.base.Snapshot)
+	return resolve.Reading{Snapshot: store.NoObject(e.name)}
 }
 
 // startStale makes the members' bases the start of the function's next run.

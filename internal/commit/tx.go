@@ -60,12 +60,18 @@ type entry struct {
 	fetchErr error
 }
 
-// call runs the user's function. Afterwards the Tx can't be used any more.
+// call runs the user's function. Afterwards, also if it panics, the Tx can't be used
+// any more, and nothing is being fetched.
 func (tx *Tx) call(fn func(*Tx) error) error {
 	defer func() {
 		tx.mu.Lock()
 		tx.done = true
 		tx.mu.Unlock()
+		for _, e := range tx.entries {
+			if e.fetch != nil {
+				_ = e.fetch.Wait(context.Background())
+			}
+		}
 	}()
 	return fn(tx)
 }
@@ -380,15 +386,9 @@ func (tx *Tx) writes() bool {
 	})
 }
 
-// fetched waits for the cells of blind writes.
+// fetched tells whether the cells of blind writes could be fetched.
 func (tx *Tx) fetched() error {
 	for _, e := range tx.entries {
-		if e.fetch == nil {
-			continue
-		}
-		if err := e.fetch.Wait(context.Background()); err != nil {
-			return err
-		}
 		if e.fetchErr != nil {
 			return fmt.Errorf("fetch for write: %w", e.fetchErr)
 		}

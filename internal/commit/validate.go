@@ -10,7 +10,6 @@ import (
 // error: its result is true only if its reads are. If they are stale, the function
 // runs again.
 func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
-	_ = tx.fetched() // a blind write's cell does not matter any more
 	reads := tx.reads()
 	if t.o.Staleness <= 0 || !t.snapshot(reads) {
 		stale, err := t.validate(reads, reads[:len(reads)-t.exempt(reads)], resolve.Role{})

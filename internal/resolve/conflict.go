@@ -14,7 +14,7 @@ import (
 // Limits of waiting for an undecided attempt.
 const (
 	// pauseMin and pauseMax bound the time between two looks at it.
-	pauseMin = 5 * time.Millisecond
+	pauseMin = 200 * time.Microsecond
 	pauseMax = 500 * time.Millisecond
 	// metMax is how many undecided attempts a handle keeps the time of.
 	metMax = 4096

@@ -73,25 +73,25 @@ func (r *Resolver) ask(ctx context.Context, s store.Snapshot) (finding, error) {
 		if p.Name == s.Name {
 			return finding{fences: []store.Snapshot{s}}, nil
 		}
-		looks, err := r.look(ctx, in.Tx, []cell.Member{p})
-		return conclude(in, looks), err
+		sights, err := r.look(ctx, in.Tx, []cell.Member{p})
+		return conclude(in, sights), err
 	}
 	others := make([]cell.Member, 0, len(in.List))
 	members := in.Members
 	if !in.Whole() {
-		looks, err := r.look(ctx, in.Tx, []cell.Member{p})
-		if err != nil || looks[0].state != holds {
-			return conclude(in, looks), err
+		sights, err := r.look(ctx, in.Tx, []cell.Member{p})
+		if err != nil || sights[0].state != holds {
+			return conclude(in, sights), err
 		}
-		members = looks[0].Cell.Intent.Members
+		members = sights[0].Cell.Intent.Members
 	}
 	for _, m := range members.List {
 		if m.Name != s.Name && (in.Whole() || m.Name != p.Name) {
 			others = append(others, m)
 		}
 	}
-	looks, err := r.look(ctx, in.Tx, others)
-	f := conclude(in, looks)
+	sights, err := r.look(ctx, in.Tx, others)
+	f := conclude(in, sights)
 	if f.members.List == nil {
 		f.members = members
 	}
@@ -120,7 +120,10 @@ func (r *Resolver) look(ctx context.Context, tx txid.ID, ms []cell.Member) ([]si
 		sights[i], err = r.lookAt(ctx, tx, ms[i])
 		return err
 	})
-	return sights, err
+	if err != nil {
+		return nil, err
+	}
+	return sights, nil
 }
 
 // lookAt reads a member. Before it calls a condemned tombstone off, it lifts the

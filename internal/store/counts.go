@@ -32,6 +32,9 @@ func (l *latency) mean() time.Duration {
 }
 
 func (l *latency) add(d time.Duration) {
-	old := int64(l.mean())
+	old := l.v.Load()
+	if old == 0 {
+		old = int64(d)
+	}
 	l.v.Store(max(1, old+(int64(d)-old)/8))
 }
