@@ -1,0 +1,142 @@
+// Package backendtest is the conformance suite of package backend: what it passes
+// is a store that a database can stand on.
+//
+// An adapter's test is a harness of a few lines:
+//
+//	func TestConformance(t *testing.T) {
+//		backendtest.Run(t, func(t *testing.T) backendtest.Harness {
+//			return backendtest.Harness{Backend: memory.New()}
+//		})
+//	}
+package backendtest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/backend"
+)
+
+// Harness is one store for one subtest.
+type Harness struct {
+	// Backend is a client of a namespace that is empty, and nobody else's.
+	Backend backend.Backend
+	// SecondClient makes further clients of that namespace, as other processes
+	// would have; races run through all of them. Nil: there is only Backend.
+	SecondClient func() backend.Backend
+	// NoBucket is a client of a bucket that does not exist. Nil: the store knows
+	// no such thing.
+	NoBucket backend.Backend
+	// HostileNames are names beyond the suite's own that this store must keep
+	// apart, such as "." and ".." for one that claims to take any name.
+	HostileNames []string
+}
+
+// Run judges a store. It calls newHarness once for each subtest; what a harness
+// holds is released by t.Cleanup.
+func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
+	for _, question := range []struct {
+		name string
+		test func(t *testing.T, h Harness)
+	}{
+		{"Conditions", testConditions},
+		{"InvalidCalls", testInvalidCalls},
+		{"NoBucket", testNoBucket},
+		{"VersionsNeverRecur", testVersionsNeverRecur},
+		{"RaceToIncrement", testRaceToIncrement},
+		{"RaceToCreate", testRaceToCreate},
+		{"RaceToReplaceOrDelete", testRaceToReplaceOrDelete},
+		{"ReadsDuringWrites", testReadsDuringWrites},
+		{"ListingOrder", testListingOrder},
+		{"ListingEntries", testListingEntries},
+		{"ListingDefaultPages", testListingDefaultPages},
+		{"ListingDuringWrites", testListingDuringWrites},
+		{"HostileNames", testHostileNames},
+		{"Data", testData},
+		{"EndedContext", testEndedContext},
+		{"CancelDuringCall", testCancelDuringCall},
+	} {
+		t.Run(question.name, func(t *testing.T) { question.test(t, newHarness(t)) })
+	}
+}
+
+// clients returns n clients, of which several may be the same.
+func (h Harness) clients(n int) []backend.Backend {
+	clients := []backend.Backend{h.Backend}
+	if h.SecondClient != nil {
+		for range min(n, 4) - 1 {
+			clients = append(clients, h.SecondClient())
+		}
+	}
+	for i := len(clients); i < n; i++ {
+		clients = append(clients, clients[i%len(clients)])
+	}
+	return clients
+}
+
+// create puts an object that must be absent.
+func create(t *testing.T, b backend.Backend, name, data string) backend.Version {
+	t.Helper()
+	v, err := b.Put(t.Context(), name, []byte(data), backend.IfAbsent())
+	require.NoError(t, err, "create %q", name)
+	require.NotEmpty(t, v, "version of the new object %q", name)
+	return v
+}
+
+// replace puts an object that must be at version v.
+func replace(
+	t *testing.T, b backend.Backend, name, data string, v backend.Version,
+) backend.Version {
+	t.Helper()
+	next, err := b.Put(t.Context(), name, []byte(data), backend.IfVersion(v))
+	require.NoError(t, err, "replace %q at version %q", name, v)
+	require.NotEmpty(t, next, "version of the replaced object %q", name)
+	return next
+}
+
+// expect requires that the object is there with that content, and at v.
+func expect(t *testing.T, b backend.Backend, name, data string, v backend.Version) {
+	t.Helper()
+	o, err := b.Get(t.Context(), name, "")
+	require.NoError(t, err, "get %q", name)
+	require.Equal(t, data, string(o.Data), "content of %q", name)
+	require.Equal(t, v, o.Version, "version of %q", name)
+}
+
+var sentinels = []error{
+	backend.ErrNotFound, backend.ErrNotModified, backend.ErrPrecondition,
+	backend.ErrBucketNotFound, backend.ErrDenied, backend.ErrThrottled,
+	backend.ErrUnavailable, backend.ErrOutcomeUnknown, backend.ErrCorrupt,
+	backend.ErrInvalid,
+}
+
+// matched returns the sentinels that err matches.
+func matched(err error) []error {
+	var found []error
+	for _, s := range sentinels {
+		if errors.Is(err, s) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// assertOnly fails the test unless err matches want and no other sentinel.
+func assertOnly(t *testing.T, want, err error, format string, args ...any) {
+	t.Helper()
+	call := fmt.Sprintf(format, args...)
+	if want == nil {
+		assert.NoError(t, err, call)
+		return
+	}
+	assert.Equal(t, []error{want}, matched(err), "sentinels matched by the error of %s: %v", call, err)
+}
+
+// notNow tells whether a call was refused without effect, to be tried again.
+func notNow(err error) bool {
+	return errors.Is(err, backend.ErrThrottled) || errors.Is(err, backend.ErrUnavailable)
+}

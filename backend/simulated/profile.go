@@ -1,0 +1,86 @@
+package simulated
+
+import (
+	"math"
+	"time"
+
+	"github.com/strictkv/strictkv/internal/seam"
+)
+
+// Latency is the distribution of the time from a request to its answer:
+// lognormal, as that of real stores is, roughly.
+type Latency struct {
+	// Mean is the average.
+	Mean time.Duration
+	// Deviation is the standard deviation; 0 means that all requests take Mean.
+	Deviation time.Duration
+}
+
+// Profile says how a store behaves in time.
+type Profile struct {
+	// Get is for a Get that is answered with data.
+	Get Latency
+	// Stat is for a Get that is answered without: not modified, not found.
+	Stat Latency
+	// Put is for a Put of few data, and for a Delete.
+	Put Latency
+	// PutPerMiB is what each MiB of data adds to a Put, exactly.
+	PutPerMiB time.Duration
+	// List is for a page of a listing.
+	List Latency
+	// OneWritePerSecond makes the store refuse, with ErrThrottled, more than one
+	// write of an object per second. Bursts of up to three pass, if the object
+	// has been left alone before. Refused writes do not count.
+	OneWritePerSecond bool
+}
+
+const ms = time.Millisecond
+
+// GCS is like Google Cloud Storage from within its region. OneWritePerSecond,
+// which the real service documents, is off.
+func GCS() Profile {
+	return Profile{
+		Get:       Latency{57 * ms, 6600 * time.Microsecond},
+		Stat:      Latency{31 * ms, 8 * ms},
+		Put:       Latency{70 * ms, 17300 * time.Microsecond},
+		PutPerMiB: 47 * ms,
+		List:      Latency{60 * ms, 10 * ms},
+	}
+}
+
+// S3 is like Amazon S3 from within its region.
+func S3() Profile {
+	return Profile{
+		Get:       Latency{22 * ms, 9 * ms},
+		Stat:      Latency{21 * ms, 9 * ms},
+		Put:       Latency{55 * ms, 18 * ms},
+		PutPerMiB: 20 * ms,
+		List:      Latency{22 * ms, 8 * ms},
+	}
+}
+
+// Constant is a store where every request takes exactly d, so that the time of a
+// transaction, in virtual time, counts its rounds.
+func Constant(d time.Duration) Profile {
+	l := Latency{Mean: d}
+	return Profile{Get: l, Stat: l, Put: l, List: l}
+}
+
+// draw is the latency at z standard deviations, on the logarithmic scale, above
+// the median.
+func (l Latency) draw(z float64) time.Duration {
+	if l.Deviation == 0 {
+		return l.Mean
+	}
+	ratio := float64(l.Deviation) / float64(l.Mean)
+	variance := math.Log1p(ratio * ratio)
+	return time.Duration(float64(l.Mean) * math.Exp(z*math.Sqrt(variance)-variance/2))
+}
+
+// normal draws from the standard normal distribution (Box and Muller).
+func normal(rt seam.Runtime) float64 {
+	// In (0, 1], for the logarithm.
+	u := (float64(rt.Uint64()>>11) + 1) / (1 << 53)
+	v := float64(rt.Uint64()>>11) / (1 << 53)
+	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*v)
+}
