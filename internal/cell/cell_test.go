@@ -90,7 +90,8 @@ func TestShapes(t *testing.T) {
 		{"deleted", &cell.Cell{Writer: id(1), Recent: ids(1)}, cell.ShapeTombstone},
 		{"value", valued(), cell.ShapeValue},
 		{"intent on a value", locked(intent(2, cell.Staged, cell.Delete)), cell.ShapeIntent},
-		{"intent on nothing", &cell.Cell{Intent: intent(2, cell.Staged, cell.Put)}, cell.ShapeIntent},
+		{"intent on nothing", &cell.Cell{Intent: intent(2, cell.Staged, cell.Put)},
+			cell.ShapeIntent},
 	} {
 		assert.Equal(t, x.shape, x.c.Shape(), x.name)
 		assert.Equal(t, x.shape, cell.ShapeOf(int64(len(cell.Encode(x.c, nonce)))), x.name)

@@ -62,6 +62,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 		"padding not zero":               {value + strings.Repeat("\x00", 1) + "\x01", asValue},
 		"value without a writer":         {field(1, "x"), asValue},
 		"writer of zeros":                {field(1, "x") + field(3, zero), asValue},
+		"tombstone's writer of zeros":    {field(3, zero), asTombstone},
 		"short writer":                   {field(1, "x") + field(3, id1[1:]), asValue},
 		"two values":                     {field(1, "x") + external + field(3, id1), asValue},
 		"value twice":                    {field(1, "x") + value, asValue},
@@ -120,6 +121,7 @@ func TestMalformedMembersAreRefused(t *testing.T) {
 		"less than counted":   "\x02\x02=a\x00",
 		"more than counted":   "\x01\x02=a\x00\x02=b\x00",
 		"over the limit":      "\xe9\x07" + many,
+		"huge count":          "\xff\xff\xff\xff\xff\xff\xff\x7f" + many,
 		"long-winded count":   "\x81\x00\x02=a\x00",
 		"without a name":      "\x01\x00\x00",
 		"name too long":       "\x01\x05=a\x00",
@@ -151,7 +153,7 @@ func TestUnknownFields(t *testing.T) {
 		} {
 			c, err := cell.Decode(seal([]byte(fields), asIntent))
 			if tag < 128 {
-				require.ErrorIs(t, err, cell.ErrFormat, "tag %d in the %s must be known", tag, where)
+				require.ErrorIs(t, err, cell.ErrFormat, "tag %d in the %s is critical", tag, where)
 				assert.Contains(t, err.Error(), "newer version")
 				continue
 			}

@@ -1,10 +1,13 @@
 package cell_test
 
 import (
+	"encoding/hex"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,7 +22,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // the format has got a new version.
 func golden() map[string]*cell.Cell {
 	external := cell.Value{
-		Kind: cell.External, Ref: "01000000000000000000000000000001", Size: 5_000_000, Sum: 0x1c291ca3,
+		Kind: cell.External, Ref: "01000000000000000000000000000001",
+		Size: 5_000_000, Sum: 0x1c291ca3,
 	}
 	staged := &cell.Cell{Intent: intent(2, cell.Staged, cell.Put)}
 	staged.Intent.List[1].Expected = "" // an insert
@@ -65,4 +69,21 @@ func TestGolden(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.cell"))
 	require.NoError(t, err)
 	assert.Len(t, files, len(golden()), "every golden file is tested")
+}
+
+// The dump in docs/format.md is a golden file, byte by byte.
+func TestDocumentedDump(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "format.md"))
+	require.NoError(t, err)
+	var dumped []byte
+	line := regexp.MustCompile(`(?m)^([0-9a-f]{2})  ((?:[0-9a-f]{2} )*[0-9a-f]{2})(?:  |$)`)
+	for _, m := range line.FindAllStringSubmatch(string(page), -1) {
+		assert.Equal(t, fmt.Sprintf("%02x", len(dumped)), m[1], "offset of %q", m[0])
+		b, err := hex.DecodeString(strings.ReplaceAll(m[2], " ", ""))
+		require.NoError(t, err)
+		dumped = append(dumped, b...)
+	}
+	stored, err := os.ReadFile(filepath.Join("testdata", "staged.cell"))
+	require.NoError(t, err)
+	assert.Equal(t, stored, dumped)
 }

@@ -43,7 +43,7 @@ func Resolve(c *Cell, f Fold) *Cell {
 
 // Place puts an attempt's intent into the cell.
 func Place(c *Cell, f Fold, in *Intent) *Cell {
-	if in.Tx.IsZero() || len(in.List) == 0 || in.Action != Put && in.Value.Kind != Absent {
+	if in.Tx.IsZero() || len(in.List) == 0 || (in.Action == Put) == (in.Value.Kind == Absent) {
 		panic(fmt.Sprintf("cell: malformed intent of %v", in.Tx))
 	}
 	n := c.fold(f)

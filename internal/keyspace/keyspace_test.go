@@ -104,7 +104,9 @@ func TestForeignNames(t *testing.T) {
 		_, _, err := keyspace.ParseCell(name)
 		require.Error(t, err, "%q must be refused", name)
 	}
-	for _, prefix := range []string{"", "/", "+", "+/", "users/", "+users", "=users/", "+a./", "+a//"} {
+	for _, prefix := range []string{
+		"", "/", "+", "+/", "users/", "+users", "=users/", "+a./", "+a//",
+	} {
 		_, err := keyspace.SplitCollection(prefix)
 		require.Error(t, err, "%q must be refused", prefix)
 	}

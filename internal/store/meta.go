@@ -96,12 +96,12 @@ func decodeMeta(b []byte) (string, error) {
 	if len(b) < len(metaMagic)+5 || string(b[:len(metaMagic)]) != metaMagic {
 		return "", errors.New("not the meta object of a StrictKV database")
 	}
+	if v := b[len(metaMagic)]; v != metaVersion {
+		return "", fmt.Errorf("%w: found %d, supported %d", cell.ErrFormat, v, metaVersion)
+	}
 	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
 	if crc32.Checksum(body, castagnoli) != sum {
 		return "", errors.New("wrong checksum")
-	}
-	if v := body[len(metaMagic)]; v != metaVersion {
-		return "", fmt.Errorf("%w: found %d, supported %d", cell.ErrFormat, v, metaVersion)
 	}
 	id := ""
 	for rest := body[len(metaMagic)+1:]; len(rest) > 0; {
@@ -113,7 +113,10 @@ func decodeMeta(b []byte) (string, error) {
 		field := rest[1+w : 1+w+int(n)]
 		rest = rest[1+w+int(n):]
 		switch {
-		case tag == metaFieldID && len(field) == metaIDSize:
+		case tag == metaFieldID:
+			if len(field) != metaIDSize || id != "" {
+				return "", errors.New("malformed database id")
+			}
 			id = hex.EncodeToString(field)
 		case tag < 128:
 			return "", fmt.Errorf("%w: field %d", cell.ErrFormat, tag)
