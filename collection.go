@@ -57,7 +57,9 @@ func (c *Collection) Read(ctx context.Context, key []byte) ([]byte, error) {
 // ReadWeak returns a value that the key had at most maxStaleness ago: without a request
 // if the cache has one that is known to have been current then. It sees this handle's
 // own commits. A bound of 0 or less reads as Read does.
-func (c *Collection) ReadWeak(ctx context.Context, key []byte, maxStaleness time.Duration) ([]byte, error) {
+func (c *Collection) ReadWeak(
+	ctx context.Context, key []byte, maxStaleness time.Duration,
+) ([]byte, error) {
 	name, err := c.cell(key)
 	if err != nil {
 		return nil, fmt.Errorf("read %q: %w", key, err)
@@ -92,7 +94,9 @@ func (c *Collection) Insert(ctx context.Context, key, value []byte) error {
 // Update replaces the value of a key by what fn makes of it. fn gets nil for a key that
 // has none; if it returns nil, the key is deleted; if it returns an error, nothing
 // happens. It may be run several times. It is a DB.Tx of its own.
-func (c *Collection) Update(ctx context.Context, key []byte, fn func(old []byte) ([]byte, error)) error {
+func (c *Collection) Update(
+	ctx context.Context, key []byte, fn func(old []byte) ([]byte, error),
+) error {
 	if fn == nil {
 		return fmt.Errorf("update %q: nil function: %w", key, ErrInvalid)
 	}

@@ -166,7 +166,9 @@ func (db *DB) run(ctx context.Context, o commit.Options, fn func(tx *Tx) error) 
 }
 
 // Do is DB.Tx for a function that returns a value: that of the run that committed.
-func Do[T any](ctx context.Context, db *DB, fn func(tx *Tx) (T, error), opts ...TxOption) (T, error) {
+func Do[T any](
+	ctx context.Context, db *DB, fn func(tx *Tx) (T, error), opts ...TxOption,
+) (T, error) {
 	var v T
 	if fn == nil {
 		return v, db.Tx(ctx, nil, opts...)
@@ -179,7 +181,9 @@ func Do[T any](ctx context.Context, db *DB, fn func(tx *Tx) (T, error), opts ...
 }
 
 // DoView is DB.View for a function that returns a value.
-func DoView[T any](ctx context.Context, db *DB, fn func(tx *Tx) (T, error), opts ...ViewOption) (T, error) {
+func DoView[T any](
+	ctx context.Context, db *DB, fn func(tx *Tx) (T, error), opts ...ViewOption,
+) (T, error) {
 	var v T
 	if fn == nil {
 		return v, db.View(ctx, nil, opts...)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/strictkv/strictkv/backend"
-	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/store"
 )
 
 // The errors of this package, to be matched by errors.Is. All but ErrInDoubt and
@@ -43,7 +43,7 @@ var (
 	// Don't retry.
 	ErrCorrupt = backend.ErrCorrupt
 	// ErrFormat: an object was written by a newer version of this library. Don't retry.
-	ErrFormat = cell.ErrFormat
+	ErrFormat = store.ErrFormat
 	// ErrUnavailable: the store could not be reached, or refused to serve, for longer
 	// than retries went on. Nothing was written. Retrying is safe.
 	ErrUnavailable = backend.ErrUnavailable
@@ -74,7 +74,8 @@ type InDoubtError struct {
 
 // Error tells the attempt and the cause.
 func (e *InDoubtError) Error() string {
-	return fmt.Sprintf("commit attempt %s on %d keys: %v: %v", e.Attempt, len(e.Keys), ErrInDoubt, e.Err)
+	return fmt.Sprintf("commit attempt %s on %d keys: %v: %v",
+		e.Attempt, len(e.Keys), ErrInDoubt, e.Err)
 }
 
 // Is makes the error match ErrInDoubt.

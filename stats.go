@@ -49,6 +49,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 		CacheMisses: s.CacheMisses - earlier.CacheMisses, Gets: s.Gets - earlier.Gets,
 		NotModified: s.NotModified - earlier.NotModified, Puts: s.Puts - earlier.Puts,
 		Unknown: s.Unknown - earlier.Unknown, Resent: s.Resent - earlier.Resent,
-		BytesRead: s.BytesRead - earlier.BytesRead, BytesWritten: s.BytesWritten - earlier.BytesWritten,
+		BytesRead:    s.BytesRead - earlier.BytesRead,
+		BytesWritten: s.BytesWritten - earlier.BytesWritten,
 	}
 }

@@ -110,10 +110,12 @@ func (t *txn) newAttempt(p *plan) *attempt {
 		if i == 1 && a.list.Long {
 			carried.List = a.list.List[:1]
 		}
-		m.write = t.e.st.Prepare(m.base.Snapshot, cell.Place(m.base.Cell, t.e.rs.FoldOf(m.base), &cell.Intent{
+		in := &cell.Intent{
 			Tx: a.id, Priority: t.priority, Mode: a.mode, Action: m.action, Value: m.value,
 			Members: carried,
-		}))
+		}
+		m.write = t.e.st.Prepare(m.base.Snapshot,
+			cell.Place(m.base.Cell, t.e.rs.FoldOf(m.base), in))
 	}
 	if a.mode == cell.Staged {
 		t.e.stats.Parallel.Add(1)

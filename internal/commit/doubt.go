@@ -27,7 +27,9 @@ const (
 //   - Otherwise the attempt is final: it has been settled by somebody. Pending,
 //     the commit write not sent: dead. Else this cell may tell, if its recent
 //     attempts reach back; or all members must be asked.
-func (a *attempt) clarify(unknown []*member, cause error) (again []*member, how end, err error) {
+func (a *attempt) clarify(unknown []*member, cause error) (
+	again []*member, how end, err error,
+) {
 	ctx := a.t.ctx
 	if ctx.Err() != nil {
 		return nil, a.leaving(), errors.Join(ctx.Err(), cause)

@@ -53,7 +53,9 @@ func (t *txn) newPlan(tx *Tx) (*plan, error) {
 	if n := len(p.members); n > cell.MembersMax {
 		return nil, &SizeError{What: "number of keys written", Size: n, Limit: cell.MembersMax}
 	}
-	slices.SortFunc(p.members, func(a, b *member) int { return strings.Compare(a.e.name, b.e.name) })
+	slices.SortFunc(p.members, func(a, b *member) int {
+		return strings.Compare(a.e.name, b.e.name)
+	})
 	if err := t.settle(p.members); err != nil {
 		return nil, err
 	}

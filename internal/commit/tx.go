@@ -118,11 +118,11 @@ func (tx *Tx) entryLocked(name string) *entry {
 
 // Read returns the value of a key, a copy of it.
 func (tx *Tx) Read(name string) ([]byte, error) {
-	v, err := tx.readLocal(name)
-	if err != errMiss {
-		return v, err
+	v, known, err := tx.readLocal(name)
+	if !known {
+		return tx.readStore(name)
 	}
-	return tx.readStore(name)
+	return v, err
 }
 
 // readStore reads a key by a request.
@@ -150,7 +150,8 @@ func (tx *Tx) readStore(name string) ([]byte, error) {
 func (tx *Tx) ReadMulti(names []string, values [][]byte, errs []error) {
 	var missing []int
 	for i, name := range names {
-		if values[i], errs[i] = tx.readLocal(name); errs[i] == errMiss {
+		known := false
+		if values[i], known, errs[i] = tx.readLocal(name); !known {
 			missing = append(missing, i)
 		}
 	}
@@ -161,26 +162,24 @@ func (tx *Tx) ReadMulti(names []string, values [][]byte, errs []error) {
 	})
 }
 
-// errMiss: the read needs a request.
-var errMiss = errors.New("not known without a request")
-
-// readLocal reads a key that is known without a request.
-func (tx *Tx) readLocal(name string) ([]byte, error) {
+// readLocal reads a key, if that is known without a request.
+func (tx *Tx) readLocal(name string) (v []byte, known bool, err error) {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	if err := tx.usableLocked(); err != nil {
-		return nil, err
+		return nil, true, err
 	}
 	e := tx.entryLocked(name)
 	own := e.op == opPut || e.op == opDelete
 	if !own && !e.read {
 		rd, ok := tx.local(name)
 		if !ok {
-			return nil, errMiss
+			return nil, false, nil
 		}
 		e.setRead(rd)
 	}
-	return e.result(own)
+	v, err = e.result(own)
+	return v, true, err
 }
 
 // result is the value that the function sees. The caller holds tx.mu.

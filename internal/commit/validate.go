@@ -77,7 +77,8 @@ func (t *txn) snapshot(reads []*entry) bool {
 	}
 	since, until := reads[0].base.Since, reads[0].base.Until
 	for _, e := range reads {
-		if in := e.base.Cell.Intent; in != nil && in.Action != cell.Lock && e.base.Outcome != cell.Dead {
+		in := e.base.Cell.Intent
+		if in != nil && in.Action != cell.Lock && e.base.Outcome != cell.Dead {
 			return false // the value has been current since its commit, whenever that was
 		}
 		if e.base.Since.After(since) {

@@ -194,7 +194,8 @@ func (b *background) finish(j *job) {
 		b.limit.Release()
 	}
 	if err != nil {
-		b.log.Debug("resolving was left to others", "cell", b.r.st.FullName(j.name), "attempt", j.tx, "err", err)
+		b.log.Debug("resolving was left to others",
+			"cell", b.r.st.FullName(j.name), "attempt", j.tx, "err", err)
 	}
 	b.mu.Lock()
 	if b.jobs[j.name] == j {
@@ -209,19 +210,20 @@ func (b *background) finish(j *job) {
 // can be.
 func (r *Resolver) retire(ctx context.Context, name string, tx txid.ID) (err error) {
 	s, cached := r.st.Cached(name)
-	for try := 0; try < foldTriesMax; try++ {
+	for range foldTriesMax {
 		if !cached {
 			if s, err = r.Read(ctx, name); err != nil {
 				return err
 			}
 		}
-		if since, ok := r.fates.since(tx); !s.Cell.Holds(tx) && (!cached || ok && s.Proved > since) {
-			return nil
-		}
-		cached = false
 		if !s.Cell.Holds(tx) {
+			if since, ok := r.fates.since(tx); !cached || ok && s.Proved > since {
+				return nil
+			}
+			cached = false
 			continue
 		}
+		cached = false
 		rd, err := r.Status(ctx, s)
 		if err == nil && rd.Cell.Holds(tx) && rd.Outcome == cell.Undecided {
 			rd, err = r.kill(ctx, rd)

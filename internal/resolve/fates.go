@@ -108,7 +108,7 @@ func (f *fates) clearAll(tx txid.ID) {
 }
 
 func (x *fate) clearMember(name string) {
-	if x.clear == nil {
+	if len(x.clear) < len(x.list) { // the list may have become known since
 		x.clear = make([]bool, len(x.list))
 	}
 	for i, m := range x.list {
@@ -142,7 +142,7 @@ func (f *fates) isCleared(tx txid.ID, m cell.Members, but string, look peek) boo
 		if x.cleared {
 			return true
 		}
-		if y.Name == but || x.clear != nil && x.clear[i] {
+		if y.Name == but || len(x.clear) > 0 && x.clear[i] {
 			continue
 		}
 		s, ok := look(y.Name)

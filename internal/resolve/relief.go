@@ -52,7 +52,9 @@ func oldest(c *cell.Cell, f cell.Fold) (txid.ID, cell.Members) {
 
 // help sees to it that no member of a committed attempt, but perhaps one, holds its
 // intent any more.
-func (r *Resolver) help(ctx context.Context, tx txid.ID, m cell.Members, but string, depth int) error {
+func (r *Resolver) help(
+	ctx context.Context, tx txid.ID, m cell.Members, but string, depth int,
+) error {
 	r.Committed(tx, m)
 	if !m.Whole() {
 		full, err := r.fullList(ctx, tx, m)
@@ -71,7 +73,9 @@ func (r *Resolver) help(ctx context.Context, tx txid.ID, m cell.Members, but str
 
 // fullList reads the primary, which alone carries a long list. Without intent and
 // mark there, no member holds the intent, and no list is needed.
-func (r *Resolver) fullList(ctx context.Context, tx txid.ID, m cell.Members) (cell.Members, error) {
+func (r *Resolver) fullList(
+	ctx context.Context, tx txid.ID, m cell.Members,
+) (cell.Members, error) {
 	p, err := r.lookAt(ctx, tx, m.Primary())
 	if err != nil {
 		return cell.Members{}, err
@@ -107,7 +111,9 @@ func (r *Resolver) foldMember(ctx context.Context, tx txid.ID, m cell.Member, de
 }
 
 // foldIntent replaces a final intent by its outcome.
-func (r *Resolver) foldIntent(ctx context.Context, rd Reading, depth int) (store.Result, error) {
+func (r *Resolver) foldIntent(
+	ctx context.Context, rd Reading, depth int,
+) (store.Result, error) {
 	if err := r.relieve(ctx, rd, 0, depth); err != nil {
 		return store.NotApplied, err
 	}

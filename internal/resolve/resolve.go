@@ -158,7 +158,9 @@ func (r *Resolver) FoldOf(rd Reading) cell.Fold {
 }
 
 // Send sends a write, and notes the committed intent that it has folded.
-func (r *Resolver) Send(ctx context.Context, w *store.Write) (store.Result, store.Snapshot, error) {
+func (r *Resolver) Send(
+	ctx context.Context, w *store.Write,
+) (store.Result, store.Snapshot, error) {
 	res, s, err := r.st.Send(ctx, w)
 	if in := w.At.Cell.Intent; res == store.Applied && in != nil && !w.Next.Holds(in.Tx) {
 		r.fates.clear(in.Tx, w.At.Name)

@@ -33,11 +33,15 @@ func (realRuntime) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (realRuntime) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+func (realRuntime) WithTimeout(
+	ctx context.Context, d time.Duration,
+) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d)
 }
 
-func (realRuntime) WithCancel(ctx context.Context) (context.Context, context.CancelFunc) {
+func (realRuntime) WithCancel(
+	ctx context.Context,
+) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 

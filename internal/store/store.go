@@ -28,6 +28,9 @@ const (
 	backoffMax = 5 * time.Second
 )
 
+// ErrFormat: an object was written by a newer version of this library.
+var ErrFormat = cell.ErrFormat
+
 // Options configures a Store.
 type Options struct {
 	Backend backend.Backend
@@ -135,7 +138,9 @@ func (s *Store) Read(ctx context.Context, name string) (Snapshot, error) {
 	return snapshot(name, e), nil
 }
 
-func (s *Store) get(ctx context.Context, name string, known backend.Version) (backend.Object, error) {
+func (s *Store) get(
+	ctx context.Context, name string, known backend.Version,
+) (backend.Object, error) {
 	o, err := s.backend.Get(ctx, s.FullName(name), known)
 	s.counts.Gets.Add(1)
 	s.counts.BytesRead.Add(int64(len(o.Data)))
@@ -186,13 +191,13 @@ func (s *Store) once(ctx context.Context, send func(ctx context.Context) error) 
 func final(err error) bool {
 	return errors.Is(err, backend.ErrBucketNotFound) || errors.Is(err, backend.ErrDenied) ||
 		errors.Is(err, backend.ErrCorrupt) || errors.Is(err, backend.ErrInvalid) ||
-		errors.Is(err, cell.ErrFormat)
+		errors.Is(err, ErrFormat)
 }
 
 // damaged names the object that could not be decoded. One of a newer format is
 // not corrupt.
 func (s *Store) damaged(name string, err error) error {
-	if errors.Is(err, cell.ErrFormat) {
+	if errors.Is(err, ErrFormat) {
 		return fmt.Errorf("object %q: %w", s.FullName(name), err)
 	}
 	return &backend.CorruptError{Object: s.FullName(name), Err: err}

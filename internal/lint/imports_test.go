@@ -1,0 +1,247 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// row says what one package's production files may import beside the standard
+// library. Test files may import anything. "x/..." stands for all below x; what
+// contains a dot is a module of others and all its packages.
+type row struct {
+	pkg string
+	may []string
+	why string
+}
+
+const (
+	testify = "github.com/stretchr/testify"
+	kong    = "github.com/alecthomas/kong"
+)
+
+var (
+	adapters = []string{
+		"backend/memory", "backend/folder", "backend/gcs", "backend/azure", "backend/s3",
+	}
+	// public is what a user of the library can import.
+	public = slices.Concat([]string{
+		".", "backend", "backend/bucketurl", "backend/faulty", "backend/simulated", "cache",
+	}, adapters)
+	// engine is the code that must replay from a seed under simulation.
+	engine = []string{
+		".", "cache", "internal/cell", "internal/commit", "internal/keyspace",
+		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/txid",
+	}
+)
+
+// directions is the table of docs/architecture.md.
+var directions = []row{
+	{".", []string{
+		"internal/commit", "internal/scan", "internal/sweep", "internal/store",
+		"internal/resolve", "internal/keyspace", "internal/txid", "internal/seam",
+		"backend", "cache",
+	}, "the public API wires the mechanisms together and knows no protocol, adapter or SDK"},
+
+	{"backend", nil, "the contract with a store belongs to nobody's implementation"},
+	{"backend/memory", []string{"backend"}, "an adapter knows its store and the contract alone"},
+	{"backend/folder", []string{"backend"}, "an adapter knows its store and the contract alone"},
+	{"backend/gcs", []string{
+		"backend", "cloud.google.com/go/storage", "cloud.google.com/go/auth",
+		"google.golang.org/api", "github.com/googleapis/gax-go/v2", "golang.org/x/oauth2",
+	}, "an adapter knows its SDK and the contract alone"},
+	{"backend/gcs/gcstest", []string{
+		"backend", "backend/gcs", "testing", "net/http/httptest", testify,
+		"cloud.google.com/go/storage", "google.golang.org/api", "github.com/fsouza/fake-gcs-server",
+	}, "it runs an emulator for tests"},
+	{"backend/azure", []string{"backend", "github.com/Azure/azure-sdk-for-go"},
+		"an adapter knows its SDK and the contract alone"},
+	{"backend/s3", []string{
+		"backend", "github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go",
+	}, "an adapter knows its SDK and the contract alone"},
+	{"backend/bucketurl", append([]string{"backend"}, adapters...),
+		"the only package that knows several adapters"},
+	{"backend/backendtest", []string{"backend", "testing", testify},
+		"the suite judges any adapter, so it knows none"},
+	{"backend/faulty", []string{"backend", "internal/seam"}, "a wrapper works around any store"},
+	{"backend/simulated", []string{"backend", "internal/seam"}, "a wrapper works around any store"},
+
+	{"cache", []string{"backend", "internal/cell", "internal/txid", "internal/seam"},
+		"the cache keeps cells and knows nothing of transactions"},
+
+	{"internal/keyspace", nil, "object names depend on nothing"},
+	{"internal/txid", nil, "attempt ids depend on nothing"},
+	{"internal/cell", []string{"internal/txid"}, "transitions of a cell are pure: no I/O, no time"},
+	{"internal/seam", []string{"golang.org/x/sync"},
+		"the door to the Go runtime leads nowhere else"},
+	{"internal/store", []string{
+		"internal/cell", "internal/txid", "cache", "backend", "internal/keyspace", "internal/seam",
+	}, "it moves cells and knows nothing of other transactions"},
+	{"internal/resolve", []string{
+		"backend", "internal/store", "internal/cell", "internal/txid", "internal/seam",
+	}, "it meets other transactions and runs none of its own"},
+	{"internal/scan", []string{
+		"internal/resolve", "internal/store", "internal/cell", "internal/keyspace", "internal/seam",
+	}, "it lists and validates, and does not commit"},
+	{"internal/commit", []string{
+		"internal/scan", "internal/resolve", "internal/store", "internal/cell", "internal/txid",
+		"internal/seam", "backend",
+	}, "one transaction on top of the other mechanisms, without names of objects or requests"},
+	{"internal/sweep", []string{
+		"internal/resolve", "internal/store", "internal/cell", "internal/keyspace", "internal/seam",
+	}, "garbage is found by listing and resolving, not by running transactions"},
+
+	{"internal/sim", []string{
+		".", "backend", "backend/memory", "internal/seam", "internal/history", "testing", testify,
+		"internal/cell", "internal/txid", "internal/keyspace",
+	}, "the simulator drives the engine through the seam and the API; it may look into cells"},
+	{"internal/history", nil, "the checker judges histories without knowing what made them"},
+	{"internal/lint", nil, "rules outlive what they rule"},
+
+	{"examples/...", append([]string{kong, "examples/...",
+		"cloud.google.com/go/storage", "google.golang.org/api"}, public...),
+		"an example is a user's program: it sees what users see, and makes its store's client"},
+	{"benchmarks/...", append([]string{kong, "benchmarks/...", "internal/history"}, public...),
+		"a benchmark measures what users see"},
+}
+
+// restricted are the packages of the standard library that production files
+// import only where the table says so.
+var restricted = []string{"testing", "net/http/httptest"}
+
+func covers(pattern, pkg string) bool {
+	if below, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == below || strings.HasPrefix(pkg, below+"/")
+	}
+	return pattern == pkg
+}
+
+func rowOf(pkg string) (row, bool) {
+	for _, r := range directions {
+		if covers(r.pkg, pkg) {
+			return r, true
+		}
+	}
+	return row{}, false
+}
+
+func (r row) allows(target string) bool {
+	for _, m := range r.may {
+		module := strings.Contains(m, ".") && m != "."
+		if covers(m, target) || module && covers(m+"/...", target) {
+			return true
+		}
+	}
+	return standard(target) && !slices.ContainsFunc(restricted, func(pkg string) bool {
+		return covers(pkg+"/...", target)
+	})
+}
+
+// standard tells whether target is of the standard library: its path begins with
+// a word without a dot, which is no folder of ours.
+func standard(target string) bool {
+	first, _, _ := strings.Cut(target, "/")
+	ours := []string{"backend", "cache", "internal", "examples", "benchmarks"}
+	return !strings.Contains(first, ".") && !slices.Contains(ours, first)
+}
+
+// within turns an import path into a path within the module where it is one.
+func within(importPath string) string {
+	if importPath == modulePath {
+		return "."
+	}
+	return strings.TrimPrefix(importPath, modulePath+"/")
+}
+
+// imports checks the production files' imports against the table.
+func imports(f *file) []finding {
+	r, known := rowOf(f.pkg())
+	if !known {
+		return []finding{f.at(f.ast.Package,
+			"a package has one responsibility and fixed directions: enter both in directions",
+			"package %s is not in the table of import directions", f.pkg())}
+	}
+	if f.test() {
+		return nil
+	}
+	var found []finding
+	for _, spec := range f.ast.Imports {
+		target := within(strings.Trim(spec.Path.Value, `"`))
+		if !r.allows(target) {
+			found = append(found, f.at(spec.Pos(), r.why, "%s must not import %s", f.pkg(), target))
+		}
+	}
+	return found
+}
+
+func TestImports(t *testing.T) {
+	expect(t, imports, []planted{
+		{"backend imports engine", "backend/backend.go", `package backend
+import (
+	"context"
+	"github.com/strictkv/strictkv/internal/cell"
+)`, []string{"4: backend must not import internal/cell"}},
+		{"adapter imports adapter", "backend/gcs/gcs.go", `package gcs
+import "cloud.google.com/go/storage"
+import "cloud.google.com/go/pubsub"
+import "github.com/strictkv/strictkv/backend/memory"`,
+			[]string{
+				"3: backend/gcs must not import cloud",
+				"4: backend/gcs must not import backend/memory",
+			}},
+		{"engine imports SDK", "internal/store/store.go", `package store
+import "cloud.google.com/go/storage"
+import "github.com/strictkv/strictkv/cache"`, []string{"2: internal/store must not"}},
+		{"history imports the module", "internal/history/history.go", `package history
+import "slices"
+import "github.com/strictkv/strictkv"`, []string{"3: internal/history must not import ."}},
+		{"production imports sim", "benchmarks/load/main.go", `package main
+import "github.com/strictkv/strictkv"
+import "github.com/strictkv/strictkv/internal/sim"`,
+			[]string{"3: benchmarks/load must not import internal/sim"}},
+		{"production imports testing", "db.go", `package strictkv
+import "testing/synctest"`, []string{"2: . must not import testing/synctest"}},
+		{"tests are free", "internal/cell/cell_test.go", `package cell_test
+import "github.com/strictkv/strictkv/internal/sim"`, nil},
+		{"suite imports testing", "backend/backendtest/run.go", `package backendtest
+import "testing"
+import "github.com/stretchr/testify/require"`, nil},
+		{"unknown package", "internal/util/util_test.go", `package util`,
+			[]string{"1: package internal/util is not in the table"}},
+	})
+}
+
+// TestDirections keeps the table itself within what never changes.
+func TestDirections(t *testing.T) {
+	testOnly := []string{
+		"internal/sim", "internal/lint", "backend/backendtest", "backend/gcs/gcstest",
+	}
+	wrappers := []string{"backend/faulty", "backend/simulated"}
+	for _, r := range directions {
+		assert.NotEmpty(t, r.why, "%s: a row gives its reason", r.pkg)
+		for _, m := range r.may {
+			assert.NotContains(t, testOnly, m, "%s: production never imports tests", r.pkg)
+			switch {
+			case strings.HasPrefix(r.pkg, "backend") && strings.HasPrefix(m, "internal/"):
+				assert.Contains(t, wrappers, r.pkg, "%s: a backend never knows the engine", r.pkg)
+				assert.Equal(t, "internal/seam", m, "%s: a wrapper knows the seam alone", r.pkg)
+			case slices.Contains(adapters, r.pkg):
+				assert.NotContains(t, adapters, m, "%s: adapters never import each other", r.pkg)
+			case slices.Contains(engine, r.pkg):
+				assert.NotContains(t, adapters, m, "%s: the engine knows no adapter", r.pkg)
+				assert.True(t, m == "." || !strings.Contains(m, "."),
+					"%s: the engine knows no SDK, not %s", r.pkg, m)
+			}
+		}
+	}
+	for _, alone := range []string{"internal/history", "internal/lint", "backend"} {
+		r, known := rowOf(alone)
+		assert.True(t, known && len(r.may) == 0, "%s imports the standard library alone", alone)
+	}
+	for _, pkg := range engine {
+		_, known := rowOf(pkg)
+		assert.True(t, known, "%s is engine, so it has a row", pkg)
+	}
+}
