@@ -14,10 +14,10 @@ type Stats struct {
 	StaleReads, Refused int64
 	// Reads of keys that the cache served, and that needed a request.
 	CacheHits, CacheMisses int64
-	// Requests: Gets (of which NotModified were answered so) and Puts (of which
-	// Unknown had an unknown outcome). Resent counts those that were sent again after
-	// a passing error.
-	Gets, NotModified, Puts, Unknown, Resent int64
+	// Requests: Gets (of which NotModified were answered so), Puts (of which Unknown
+	// had an unknown outcome), and Lists (pages). Resent counts those that were sent
+	// again after a passing error.
+	Gets, NotModified, Puts, Unknown, Lists, Resent int64
 	// Bytes of objects read and written.
 	BytesRead, BytesWritten int64
 }
@@ -33,7 +33,8 @@ func (db *DB) Stats() Stats {
 		StaleReads: t.StaleReads.Load(), Refused: t.Refused.Load(),
 		CacheHits: t.Hits.Load(), CacheMisses: t.Misses.Load(),
 		Gets: r.Gets.Load(), NotModified: r.NotModified.Load(),
-		Puts: r.Puts.Load(), Unknown: r.Unknown.Load(), Resent: r.Retried.Load(),
+		Puts: r.Puts.Load(), Unknown: r.Unknown.Load(),
+		Lists: r.Lists.Load(), Resent: r.Retried.Load(),
 		BytesRead: r.BytesRead.Load(), BytesWritten: r.BytesWritten.Load(),
 	}
 }
@@ -48,7 +49,8 @@ func (s Stats) Sub(earlier Stats) Stats {
 		Refused: s.Refused - earlier.Refused, CacheHits: s.CacheHits - earlier.CacheHits,
 		CacheMisses: s.CacheMisses - earlier.CacheMisses, Gets: s.Gets - earlier.Gets,
 		NotModified: s.NotModified - earlier.NotModified, Puts: s.Puts - earlier.Puts,
-		Unknown: s.Unknown - earlier.Unknown, Resent: s.Resent - earlier.Resent,
+		Unknown: s.Unknown - earlier.Unknown, Lists: s.Lists - earlier.Lists,
+		Resent:       s.Resent - earlier.Resent,
 		BytesRead:    s.BytesRead - earlier.BytesRead,
 		BytesWritten: s.BytesWritten - earlier.BytesWritten,
 	}

@@ -108,6 +108,17 @@ func NoObject(name string) Snapshot { return Snapshot{Name: name, Cell: noObject
 // Read reads a cell: one conditional request, sent again if it fails.
 func (s *Store) Read(ctx context.Context, name string) (Snapshot, error) {
 	known, cached := s.cache.Lookup(name)
+	return s.read(ctx, name, known, cached)
+}
+
+// Fetch reads a cell's bytes, whatever the cache remembers.
+func (s *Store) Fetch(ctx context.Context, name string) (Snapshot, error) {
+	return s.read(ctx, name, cache.Entry{}, false)
+}
+
+func (s *Store) read(
+	ctx context.Context, name string, known cache.Entry, cached bool,
+) (Snapshot, error) {
 	e := cache.Entry{Cell: noObject}
 	err := s.retry(ctx, func(ctx context.Context) error {
 		e.Proved, e.Until = s.Tick(), s.rt.Now()
