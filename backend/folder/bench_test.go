@@ -1,0 +1,88 @@
+package folder_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/folder"
+)
+
+var kilobyte = make([]byte, 1<<10)
+
+func BenchmarkPut(b *testing.B) {
+	b.Run("Sync", func(b *testing.B) { benchmarkPut(b) })
+	b.Run("NoSync", func(b *testing.B) { benchmarkPut(b, folder.NoSync()) })
+}
+
+func benchmarkPut(b *testing.B, options ...folder.Option) {
+	store := folder.New(b.TempDir(), options...)
+	v, err := store.Put(b.Context(), "db/c/key", kilobyte, backend.IfAbsent())
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		v, err = store.Put(b.Context(), "db/c/key", kilobyte, backend.IfVersion(v))
+		require.NoError(b, err)
+	}
+}
+
+// BenchmarkCreate makes objects of one folder from several goroutines at once.
+func BenchmarkCreate(b *testing.B) {
+	store := folder.New(b.TempDir())
+	b.SetParallelism(8)
+	names := make(chan string)
+	go func() {
+		defer close(names)
+		for i := range b.N {
+			names <- fmt.Sprintf("db/c/%d", i)
+		}
+	}()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			_, err := store.Put(b.Context(), <-names, kilobyte, backend.IfAbsent())
+			require.NoError(b, err)
+		}
+	})
+}
+
+func BenchmarkGet(b *testing.B) {
+	store := folder.New(b.TempDir(), folder.NoSync())
+	v, err := store.Put(b.Context(), "db/c/key", kilobyte, backend.IfAbsent())
+	require.NoError(b, err)
+	b.Run("Data", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := store.Get(b.Context(), "db/c/key", "")
+			require.NoError(b, err)
+		}
+	})
+	b.Run("NotModified", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := store.Get(b.Context(), "db/c/key", v)
+			require.ErrorIs(b, err, backend.ErrNotModified)
+		}
+	})
+}
+
+// BenchmarkList lists a page of 100 in a folder of more.
+func BenchmarkList(b *testing.B) {
+	for _, count := range []int{100, 10_000} {
+		store := folder.New(b.TempDir(), folder.NoSync())
+		for i := range count {
+			_, err := store.Put(b.Context(), fmt.Sprintf("db/c/%06d", i), nil, backend.IfAbsent())
+			require.NoError(b, err)
+		}
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				o := backend.ListOptions{Prefix: "db/c/", Limit: 100}
+				page, err := store.List(b.Context(), o)
+				require.NoError(b, err)
+				require.Len(b, page.Objects, 100)
+			}
+		})
+	}
+}

@@ -1,0 +1,318 @@
+// Package folder is a backend in a directory of a local disk, which any number of
+// processes may share.
+//
+// Conditional writes and deletes are atomic across processes. A write is on the disk
+// when it is acknowledged (NoSync waives this), and when its object can be read. A
+// process that dies at any moment, and a power cut, leave each object as it was before
+// the write or after it, and no lock held. Every object has a checksum; a file that is
+// damaged, foreign, or of a newer format is a backend.CorruptError to every call that
+// opens it, listings included: a listing that left it out would be wrong. Files whose
+// names are none of this package are ignored.
+//
+// A Get takes no locks. A List excludes a directory's writers for the moment in which
+// it reads the directory's entries, since POSIX lets a file system skip one that is
+// being replaced.
+//
+// The file system must be local, or at least have atomic renames and flock, and the
+// processes be of one user. Deletes alone can be seen a moment before they are durable.
+package folder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/strictkv/strictkv/backend"
+)
+
+// Backend is a directory of objects. Make one with New. It keeps no files open and no
+// goroutines, and needs no closing.
+//
+// A call whose context ends before it has had any effect is ErrUnavailable, and
+// matches the context's error too.
+type Backend struct {
+	disk  disk
+	fsync func(*os.File) error // nil: no sync
+	gates [shards]chan struct{}
+
+	mu    sync.Mutex // guards ready
+	ready bool       // the store's own directories were there once
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// Option changes what New makes.
+type Option func(*Backend)
+
+// NoSync makes writes return before the disk has them: much faster, and safe against
+// the death of processes, but after a power cut or a crash of the operating system
+// recent writes may be lost, and their objects be ErrCorrupt.
+func NoSync() Option { return func(b *Backend) { b.fsync = nil } }
+
+// New returns the backend in the directory, which the first write makes if it does
+// not exist; until then the store is empty. It never fails: a directory that is a
+// file is an ErrBucketNotFound of each call. Names are 1 to 1024 bytes, any bytes.
+func New(dir string, options ...Option) *Backend {
+	b := &Backend{disk: disk{dir}, fsync: (*os.File).Sync}
+	if abs, err := filepath.Abs(dir); err == nil && dir != "" {
+		b.disk.dir = abs // A later Chdir moves no store.
+	}
+	for i := range b.gates {
+		b.gates[i] = make(chan struct{}, 1)
+	}
+	for _, o := range options {
+		o(b)
+	}
+	return b
+}
+
+// Get implements backend.Backend. If the object is still at known, its header is all
+// that is read.
+func (b *Backend) Get(
+	ctx context.Context, name string, known backend.Version,
+) (backend.Object, error) {
+	o, err := b.get(ctx, name, known)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = backend.ErrNotFound
+	}
+	return o, failure("get", name, err)
+}
+
+func (b *Backend) get(
+	ctx context.Context, name string, known backend.Version,
+) (backend.Object, error) {
+	if err := b.check(ctx, validName(name)); err != nil {
+		return backend.Object{}, err
+	}
+	dir, file, _ := place(name)
+	o, err := b.openSettled(dir, file, name)
+	if err != nil {
+		return backend.Object{}, err
+	}
+	defer o.close()
+	v := o.version()
+	if v == known {
+		return backend.Object{}, backend.ErrNotModified
+	}
+	data, err := o.data()
+	if err != nil {
+		return backend.Object{}, err
+	}
+	return backend.Object{Data: data, Version: v}, nil
+}
+
+// openSettled opens an object in a state that no power cut takes back.
+func (b *Backend) openSettled(dir, file, name string) (*object, error) {
+	o, err := b.disk.openObject(join(dir, file), name)
+	if err != nil {
+		return nil, err
+	}
+	if o.info.Mode()&unsettledFile != 0 {
+		if err := b.settle(o.file, dir); err != nil {
+			o.close()
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// Put implements backend.Backend. It keeps no data. A failure after the write took
+// effect, to make it durable, is ErrOutcomeUnknown.
+func (b *Backend) Put(
+	ctx context.Context, name string, data []byte, c backend.Condition,
+) (backend.Version, error) {
+	v, err := b.put(ctx, name, data, c)
+	return v, failure("put", name, err)
+}
+
+func (b *Backend) put(
+	ctx context.Context, name string, data []byte, c backend.Condition,
+) (backend.Version, error) {
+	if err := b.check(ctx, validName(name) && c.Valid()); err != nil {
+		return "", err
+	}
+	dir, file, _ := place(name)
+	if b.fsync != nil { // A sync costs so much more than a look.
+		if err := b.holds(join(dir, file), name, c); err != nil {
+			return "", err
+		}
+	}
+	s, err := b.stage(data)
+	if err != nil {
+		return "", err
+	}
+	defer b.discard(s)
+	err = b.locked(ctx, dir, func() error {
+		if err := b.holds(join(dir, file), name, c); err != nil {
+			return err
+		}
+		return b.publish(s, dir, file)
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := b.settle(s.file, dir); err != nil {
+		return "", fmt.Errorf("%w: %w", backend.ErrOutcomeUnknown, err)
+	}
+	return s.version, nil
+}
+
+// Delete implements backend.Backend. A failure after it took effect, to make it
+// durable, is ErrOutcomeUnknown.
+func (b *Backend) Delete(ctx context.Context, name string, v backend.Version) error {
+	return failure("delete", name, b.delete(ctx, name, v))
+}
+
+func (b *Backend) delete(ctx context.Context, name string, v backend.Version) error {
+	if err := b.check(ctx, validName(name) && v != ""); err != nil {
+		return err
+	}
+	dir, file, _ := place(name)
+	path, c := join(dir, file), backend.IfVersion(v)
+	if err := b.holds(path, name, c); err != nil {
+		return err
+	}
+	left := dir
+	err := b.locked(ctx, dir, func() error {
+		if err := b.holds(path, name, c); err != nil {
+			return err
+		}
+		if err := b.disk.remove(path); err != nil {
+			return unlessRefused(err)
+		}
+		left = b.disk.prune(dir)
+		return nil
+	})
+	if err != nil || b.fsync == nil {
+		return err
+	}
+	if err := b.syncFolder(left); err != nil {
+		return fmt.Errorf("%w: %w", backend.ErrOutcomeUnknown, err)
+	}
+	return nil
+}
+
+// holds returns ErrPrecondition unless the condition holds for the object.
+func (b *Backend) holds(path, name string, c backend.Condition) error {
+	o, err := b.disk.openObject(path, name)
+	absent := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err != nil && !absent:
+		return err
+	case !absent:
+		defer o.close()
+		if !c.Absent() && o.version() == c.Version() {
+			return nil
+		}
+	case c.Absent():
+		return nil
+	}
+	return backend.ErrPrecondition
+}
+
+// locked calls f while no other writer is in the folder.
+func (b *Backend) locked(ctx context.Context, dir string, f func() error) error {
+	var h *held
+	err := b.again(func() (err error) {
+		h, err = b.lock(ctx, dir)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer h.release()
+	return f()
+}
+
+// publishTries bounds how often a writer makes a folder that others, emptying it, remove.
+const publishTries = 20
+
+// publish puts a staged file into force.
+func (b *Backend) publish(s *staged, dir, file string) error {
+	path := join(dir, file)
+	var err error
+	for range publishTries {
+		err = b.disk.rename(s.path, path)
+		if err == nil {
+			s.path = ""
+			return nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return unlessRefused(err)
+		}
+		err = b.disk.mkdirs(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return fmt.Errorf("%d times: %w", publishTries, errVanished)
+}
+
+var errVanished = errors.New("the folder or the temporary file was removed")
+
+// check returns the context's error, or ErrInvalid unless the call is valid.
+func (b *Backend) check(ctx context.Context, valid bool) error {
+	if !valid || b.disk.dir == "" {
+		return backend.ErrInvalid
+	}
+	return ctx.Err()
+}
+
+func validName(name string) bool { return name != "" && len(name) <= nameMax }
+
+// refusals are what a file system says when it has changed nothing.
+var refusals = []error{
+	fs.ErrNotExist, fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT,
+	syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG,
+}
+
+// unlessRefused makes the error of a rename or removal an unknown outcome, unless it
+// is known that nothing was changed.
+func unlessRefused(err error) error {
+	for _, r := range refusals {
+		if errors.Is(err, r) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", backend.ErrOutcomeUnknown, err)
+}
+
+// verdicts are what the file system's errors mean to a caller. All others are
+// ErrUnavailable: what has changed something is an ErrOutcomeUnknown already.
+var verdicts = []struct{ cause, verdict error }{
+	{fs.ErrPermission, backend.ErrDenied},
+	{syscall.EROFS, backend.ErrDenied},
+	{syscall.ENOTDIR, backend.ErrBucketNotFound},
+	{syscall.ENAMETOOLONG, backend.ErrInvalid},
+	{errors.ErrUnsupported, backend.ErrInvalid},
+}
+
+var final = []error{
+	backend.ErrNotFound, backend.ErrNotModified, backend.ErrPrecondition,
+	backend.ErrOutcomeUnknown, backend.ErrCorrupt, backend.ErrInvalid,
+}
+
+// failure says which call failed, and makes the error match one of package backend's.
+func failure(call, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, f := range final {
+		if errors.Is(err, f) {
+			return fmt.Errorf("folder %s %q: %w", call, name, err)
+		}
+	}
+	verdict := backend.ErrUnavailable
+	for _, v := range verdicts {
+		if errors.Is(err, v.cause) {
+			verdict = v.verdict
+			break
+		}
+	}
+	return fmt.Errorf("folder %s %q: %w: %w", call, name, verdict, err)
+}

@@ -1,0 +1,33 @@
+//go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
+
+package folder
+
+import (
+	"os"
+	"syscall"
+)
+
+const (
+	// pathMax is the longest path given to the operating system, in bytes. The
+	// smallest limit is macOS's, 1024.
+	pathMax = 1000
+
+	foldersSync = true
+)
+
+// tryLock locks f exclusively, or returns errLocked.
+func tryLock(f *os.File) error {
+	for {
+		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err {
+		case nil:
+			return nil
+		case syscall.EINTR:
+		case syscall.EWOULDBLOCK:
+			return errLocked
+		default:
+			return &os.PathError{Op: "flock", Path: f.Name(), Err: err}
+		}
+	}
+}
+
+func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
