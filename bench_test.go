@@ -18,41 +18,58 @@ import (
 	"github.com/strictkv/strictkv/backend/memory"
 )
 
-// setsMax is how many disjoint sets of keys the benchmarks of several keys go round:
-// until a set's turn comes again its intents have been resolved, so that no transaction
-// folds those of an earlier one.
-const setsMax = 256
+// Benchmarks of several keys go round many disjoint sets of keys: until a set's turn
+// comes again its intents have been resolved, so that no transaction folds those of an
+// earlier one.
+const (
+	setsOf2  = 5000
+	setsOf10 = 256
+)
 
 // load is a handle on memory, and what it does with keys.
 type load struct {
-	ctx  context.Context
-	db   *strictkv.DB
-	coll *strictkv.Collection
+	bucket *memory.Backend
+	ctx    context.Context
+	db     *strictkv.DB
+	coll   *strictkv.Collection
 }
 
-func newLoad(tb testing.TB) *load {
+func newLoad(tb testing.TB, bucket *memory.Backend) *load {
 	ctx := context.WithoutCancel(tb.Context()) // as that of a program's main
-	db, err := strictkv.Open(ctx, "example", memory.New())
+	db, err := strictkv.Open(ctx, "example", bucket)
 	require.NoError(tb, err)
-	return &load{ctx: ctx, db: db, coll: db.Collection([]byte("collection"))}
+	coll := db.Collection([]byte("collection"))
+	return &load{bucket: bucket, ctx: ctx, db: db, coll: coll}
 }
 
-// fill makes count sets of n keys, and leaves them warm.
-func (l *load) fill(tb testing.TB, count, n int) [][]strictkv.Key {
-	value := make([]byte, 100)
-	sets := make([][]strictkv.Key, count)
-	for s := range sets {
-		for i := range n {
-			sets[s] = append(sets[s], l.coll.Key(fmt.Appendf(nil, "set-%03d-key-%02d", s, i)))
-		}
-		require.NoError(tb, l.db.Tx(l.ctx, func(tx *strictkv.Tx) error {
-			for _, k := range sets[s] {
-				if err := tx.Insert(k.Collection, k.Key, value); err != nil {
+// warm makes count sets of n keys by another handle, and reads them.
+func (l *load) warm(tb testing.TB, count, n int) [][]strictkv.Key {
+	other := newLoad(tb, l.bucket)
+	for _, keys := range other.sets(count, n) {
+		require.NoError(tb, other.db.Tx(l.ctx, func(tx *strictkv.Tx) error {
+			for _, k := range keys {
+				if err := tx.Insert(k.Collection, k.Key, make([]byte, 100)); err != nil {
 					return err
 				}
 			}
 			return nil
 		}))
+	}
+	require.NoError(tb, other.db.Close(l.ctx))
+	sets := l.sets(count, n)
+	for _, keys := range sets {
+		require.NoError(tb, l.view(keys))
+	}
+	return sets
+}
+
+// sets are count disjoint sets of n keys.
+func (l *load) sets(count, n int) [][]strictkv.Key {
+	sets := make([][]strictkv.Key, count)
+	for s := range sets {
+		for i := range n {
+			sets[s] = append(sets[s], l.coll.Key(fmt.Appendf(nil, "set-%04d-key-%02d", s, i)))
+		}
 	}
 	return sets
 }
@@ -122,11 +139,11 @@ func BenchmarkTransactions(b *testing.B) {
 		run        func(l *load, keys []strictkv.Key) error
 	}{
 		{"update/keys=1", 1, 1, (*load).update},
-		{"update/keys=2", setsMax, 2, (*load).update},
-		{"update/keys=10", setsMax, 10, (*load).update},
+		{"update/keys=2", setsOf2, 2, (*load).update},
+		{"update/keys=10", setsOf10, 10, (*load).update},
 		{"chained/keys=10", 1, 10, (*load).update},
 		{"write/keys=1", 1, 1, (*load).writeBlind},
-		{"validated/write=1,read=5", setsMax, 6, (*load).validated},
+		{"validated/write=1,read=5", 1, 6, (*load).validated},
 		{"read/keys=1", 1, 1, (*load).read},
 		{"readWeak/keys=1", 1, 1, (*load).readWeak},
 		{"view/keys=1", 1, 1, (*load).view},
@@ -134,8 +151,8 @@ func BenchmarkTransactions(b *testing.B) {
 	} {
 		b.Run(x.name, func(b *testing.B) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-			l := newLoad(b)
-			sets := l.fill(b, x.sets, x.keys)
+			l := newLoad(b, memory.New())
+			sets := l.warm(b, x.sets, x.keys)
 			b.ReportAllocs()
 			b.ResetTimer()
 			before := l.db.Stats()
@@ -153,7 +170,7 @@ func BenchmarkTransactions(b *testing.B) {
 // BenchmarkTransactions.
 func BenchmarkInsert(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	l := newLoad(b)
+	l := newLoad(b, memory.New())
 	value := make([]byte, 100)
 	b.ReportAllocs()
 	for i := range b.N {
@@ -203,8 +220,8 @@ func TestAllocations(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := newLoad(t)
-				keys := l.fill(t, 1, x.keys)[0]
+				l := newLoad(t, memory.New())
+				keys := l.warm(t, 1, x.keys)[0]
 				var failed error
 				n := testing.AllocsPerRun(100, func() {
 					failed = errors.Join(failed, x.run(l, keys))

@@ -68,6 +68,11 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 			continue
 		}
 		a := t.newAttempt(p)
+		if a.mode != 0 {
+			if err := t.e.rs.Admit(t.ctx); err != nil {
+				return true, err
+			}
+		}
 		how, err := a.run(p)
 		switch how {
 		case committed:
@@ -147,10 +152,12 @@ func (a *attempt) run(p *plan) (end, error) {
 func (a *attempt) land() (end, error) {
 	todo := a.members
 	for tries := 0; ; tries++ {
+		ctx, cancel := a.t.e.st.Bounded(a.t.ctx)
 		_ = seam.Each(a.t.e.rt, len(todo), func(i int) error {
-			a.send(todo[i])
+			a.send(ctx, todo[i])
 			return nil
 		})
+		cancel()
 		unknown, how, err := answers(todo)
 		if how == dead || len(unknown) == 0 {
 			return how, err
@@ -164,8 +171,8 @@ func (a *attempt) land() (end, error) {
 	}
 }
 
-func (a *attempt) send(m *member) {
-	m.result, m.landed, m.err = a.t.e.rs.Send(a.t.ctx, m.write)
+func (a *attempt) send(ctx context.Context, m *member) {
+	m.result, m.landed, m.err = a.t.e.rs.Send(ctx, m.write)
 }
 
 // answers sorts the answers of a wave. A write that was sent once and refused, or

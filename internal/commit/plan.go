@@ -171,6 +171,9 @@ func (t *txn) relieve(p *plan) (relieved bool, err error) {
 		if i == 0 && p.mode() == cell.Pending && len(p.members) > 1 {
 			extra = 1
 		}
+		if len(m.base.Cell.Marks)+1+extra <= cell.MarksMax {
+			continue
+		}
 		if cell.MarksAfter(m.base.Cell, t.e.rs.FoldOf(m.base))+extra <= cell.MarksMax {
 			continue
 		}

@@ -19,6 +19,9 @@ const (
 	// foldTriesMax bounds how often a cell is tried. What is left then is for
 	// whoever meets it.
 	foldTriesMax = 6
+	// backlogFactor times the concurrency is how many cells may wait to be resolved
+	// before commits wait for them.
+	backlogFactor = 8
 )
 
 // background resolves what the handle's own attempts left in cells: the intents of
@@ -28,23 +31,26 @@ type background struct {
 	life  context.Context
 	r     *Resolver
 	limit *seam.Limiter
+	max   int // cells waiting, above which commits wait
 	log   *slog.Logger
 
-	mu     seam.Mutex // guards all below
-	queue  []*batch   // by due time
-	jobs   map[string]*job
-	active int        // goroutines
-	hurry  seam.Event // set: batches are due at once
-	idle   seam.Event // set when active falls to 0; nil if nobody waits
+	mu      seam.Mutex // guards all below
+	queue   []*batch   // by due time
+	jobs    map[string]*job
+	waiting int        // cells in queue that are not claimed
+	room    seam.Event // set when waiting falls to max; nil if nobody waits
+	active  int        // goroutines
+	hurry   seam.Event // set: batches are due at once
+	idle    seam.Event // set when active falls to 0; nil if nobody waits
 }
 
 // batch is what one attempt left.
 type batch struct {
 	due  time.Time
-	jobs []*job
-	// first says that the first job must be done before the others: the primary
-	// of a pending attempt.
-	first bool
+	jobs []job
+	// inTurn says that its cells are resolved one after another: the primary of a
+	// pending attempt comes first.
+	inTurn bool
 }
 
 // job is one cell in which an attempt's intent is to be resolved.
@@ -53,37 +59,55 @@ type job struct {
 	tx   txid.ID
 	// started and claimed exclude each other; guarded by background.mu.
 	started, claimed bool
-	done             seam.Event // nil until it is started
+	done             seam.Event // nil if nobody waits
 }
 
 func newBackground(life context.Context, r *Resolver, o Options) *background {
 	return &background{
-		life: life, r: r, log: o.Logger,
+		life: life, r: r, log: o.Logger, max: backlogFactor * o.Concurrency,
 		limit: seam.NewLimiter(r.rt, o.Concurrency),
 		jobs:  map[string]*job{}, hurry: r.rt.NewEvent(),
 	}
 }
 
-// Resolve queues the cells in which the attempt left an intent. If primaryFirst is
-// set, the first of them is done before the others.
-func (r *Resolver) Resolve(tx txid.ID, names []string, primaryFirst bool) {
+// Resolve queues the cells in which the attempt left an intent. If inTurn is set, they
+// are resolved one after another.
+func (r *Resolver) Resolve(tx txid.ID, names []string, inTurn bool) {
 	if len(names) == 0 {
 		return
 	}
 	b := r.bg
-	x := &batch{due: r.rt.Now().Add(resolveDelay), first: primaryFirst}
-	x.jobs = make([]*job, len(names))
-	jobs := make([]job, len(names))
+	x := &batch{due: r.rt.Now().Add(resolveDelay), inTurn: inTurn, jobs: make([]job, len(names))}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, name := range names {
-		jobs[i] = job{name: name, tx: tx}
-		x.jobs[i] = &jobs[i]
-		b.jobs[name] = &jobs[i]
+		x.jobs[i] = job{name: name, tx: tx}
+		b.jobs[name] = &x.jobs[i]
 	}
+	b.waiting += len(names)
 	b.queue = append(b.queue, x)
 	if len(b.queue) == 1 {
 		b.goLocked(b.run)
+	}
+}
+
+// Admit waits while so many cells are to be resolved that they should not become more.
+func (r *Resolver) Admit(ctx context.Context) error {
+	b := r.bg
+	for {
+		b.mu.Lock()
+		if b.waiting <= b.max {
+			b.mu.Unlock()
+			return nil
+		}
+		if b.room == nil {
+			b.room = r.rt.NewEvent()
+		}
+		room := b.room
+		b.mu.Unlock()
+		if err := room.Wait(ctx); err != nil {
+			return err
+		}
 	}
 }
 
@@ -101,13 +125,28 @@ func (r *Resolver) Claim(ctx context.Context, name string) (txid.ID, error) {
 	}
 	if !j.started {
 		j.claimed = true
-		delete(b.jobs, name)
+		b.leftLocked(j)
 		b.mu.Unlock()
 		return j.tx, nil
+	}
+	if j.done == nil {
+		j.done = r.rt.NewEvent()
 	}
 	done := j.done
 	b.mu.Unlock()
 	return txid.ID{}, done.Wait(ctx)
+}
+
+// leftLocked counts a cell that waits no more.
+func (b *background) leftLocked(j *job) {
+	if j.claimed && b.jobs[j.name] == j {
+		delete(b.jobs, j.name)
+	}
+	b.waiting--
+	if b.waiting <= b.max && b.room != nil {
+		b.room.Set()
+		b.room = nil
+	}
 }
 
 // Drain does at once what is queued, and waits until nothing is left to do, or ctx
@@ -147,62 +186,71 @@ func (b *background) goLocked(f func()) {
 func (b *background) run() {
 	for {
 		b.mu.Lock()
-		wait := b.queue[0].due.Sub(b.r.rt.Now())
-		if wait <= 0 || b.hurry.IsSet() || b.life.Err() != nil {
-			x := b.queue[0]
-			b.queue = b.queue[1:]
-			b.goLocked(func() { b.do(x) })
-			done := len(b.queue) == 0
-			b.mu.Unlock()
-			if done {
-				return
-			}
+		x := b.queue[0]
+		b.mu.Unlock()
+		wait := x.due.Sub(b.r.rt.Now())
+		if wait > 0 && !b.hurry.IsSet() && b.life.Err() == nil {
+			ctx, cancel := b.r.rt.WithTimeout(b.life, wait)
+			_ = b.hurry.Wait(ctx)
+			cancel()
 			continue
 		}
+		b.start(x)
+		b.mu.Lock()
+		b.queue = b.queue[1:]
+		last := len(b.queue) == 0
 		b.mu.Unlock()
-		ctx, cancel := b.r.rt.WithTimeout(b.life, wait)
-		_ = b.hurry.Wait(ctx)
-		cancel()
-	}
-}
-
-// do resolves the cells of a batch that nobody has claimed.
-func (b *background) do(x *batch) {
-	todo := make([]*job, 0, len(x.jobs))
-	b.mu.Lock()
-	for _, j := range x.jobs {
-		if !j.claimed {
-			j.started, j.done = true, b.r.rt.NewEvent()
-			todo = append(todo, j)
+		if last {
+			return
 		}
 	}
-	b.mu.Unlock()
-	if x.first && len(todo) > 1 && todo[0] == x.jobs[0] {
-		b.finish(todo[0])
-		todo = todo[1:]
-	}
-	_ = seam.Each(b.r.rt, len(todo), func(i int) error {
-		b.finish(todo[i])
-		return nil
-	})
 }
 
-func (b *background) finish(j *job) {
-	err := b.limit.Acquire(b.life)
-	if err == nil {
-		err = b.r.retire(b.life, j.name, j.tx)
-		b.limit.Release()
+// start resolves the cells of a batch that nobody has claimed, each as soon as there is
+// a place for it. Until then it can be claimed.
+func (b *background) start(x *batch) {
+	for i := 0; i < len(x.jobs); {
+		todo := x.jobs[i : i+1]
+		if x.inTurn {
+			todo = x.jobs
+		}
+		i += len(todo)
+		placed := b.limit.Acquire(b.life) == nil // else life has ended, and so will the work
+		b.mu.Lock()
+		b.goLocked(func() {
+			for k := range todo {
+				b.finish(&todo[k])
+			}
+			if placed {
+				b.limit.Release()
+			}
+		})
+		b.mu.Unlock()
 	}
-	if err != nil {
+}
+
+// finish resolves a cell, unless somebody has claimed it.
+func (b *background) finish(j *job) {
+	b.mu.Lock()
+	if j.claimed {
+		b.mu.Unlock()
+		return
+	}
+	j.started = true
+	b.leftLocked(j)
+	b.mu.Unlock()
+	if err := b.r.retire(b.life, j.name, j.tx); err != nil {
 		b.log.Debug("resolving was left to others",
 			"cell", b.r.st.FullName(j.name), "attempt", j.tx, "err", err)
 	}
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.jobs[j.name] == j {
 		delete(b.jobs, j.name)
 	}
-	b.mu.Unlock()
-	j.done.Set()
+	if j.done != nil {
+		j.done.Set()
+	}
 }
 
 // retire folds the intent that one of the handle's own attempts left in a cell, if

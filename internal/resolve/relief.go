@@ -23,6 +23,9 @@ func (r *Resolver) Relieve(ctx context.Context, rd Reading, extra int) error {
 }
 
 func (r *Resolver) relieve(ctx context.Context, rd Reading, extra, depth int) error {
+	if len(rd.Cell.Marks)+1+extra <= cell.MarksMax {
+		return nil
+	}
 	for {
 		f := r.FoldOf(rd)
 		if cell.MarksAfter(rd.Cell, f)+extra <= cell.MarksMax {

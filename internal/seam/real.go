@@ -13,7 +13,21 @@ func Real() Runtime { return realRuntime{} }
 
 type realRuntime struct{}
 
-func (realRuntime) Go(f func()) { go f() }
+func (realRuntime) Go(f func()) {
+	go func() {
+		grow(0)
+		f()
+	}()
+}
+
+// grow makes the stack of a new goroutine as large as a request needs, at once: growing
+// it step by step took a fifth of a transaction's time.
+//
+//go:noinline
+func grow(i int) byte {
+	var room [6 << 10]byte
+	return room[i]
+}
 
 func (realRuntime) Now() time.Time { return time.Now() }
 

@@ -18,7 +18,8 @@ import (
 
 // Limits of requests.
 const (
-	// requestTimeout bounds one request. A write that exceeds it is unknown.
+	// requestTimeout bounds one request, and twice that a wave of them. A write that
+	// exceeds it is unknown.
 	requestTimeout = 30 * time.Second
 	// retriesMax bounds how often a request that was certainly not applied, or
 	// a read, is sent again.
@@ -182,6 +183,11 @@ func (s *Store) retry(ctx context.Context, send func(ctx context.Context) error)
 	}
 }
 
+// Bounded derives a context for a wave of requests: one timeout serves them all.
+func (s *Store) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return s.rt.WithTimeout(ctx, 2*requestTimeout)
+}
+
 func (s *Store) once(ctx context.Context, send func(ctx context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("not sent: %w", err)
@@ -190,7 +196,7 @@ func (s *Store) once(ctx context.Context, send func(ctx context.Context) error) 
 		return fmt.Errorf("not sent: %w", err)
 	}
 	defer s.limit.Release()
-	if d, ok := ctx.Deadline(); !ok || d.Sub(s.rt.Now()) > requestTimeout {
+	if d, ok := ctx.Deadline(); !ok || d.Sub(s.rt.Now()) > 2*requestTimeout {
 		short, cancel := s.rt.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		ctx = short

@@ -1,0 +1,205 @@
+package resolve_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/faulty"
+	"github.com/strictkv/strictkv/internal/cell"
+)
+
+func (c *client) drain() { require.NoError(c.w.t, c.rs.Drain(context.Background())) }
+
+func TestResolvingFoldsEveryMember(t *testing.T) {
+	inWorld(t, func(w *world) {
+		all := names(3)
+		w.value(1, all...)
+		r := w.rival(50, cell.Staged, all...).place(all...)
+		c := w.client()
+		c.rs.Committed(id(50), r.members)
+		c.rs.Resolve(id(50), all, false)
+		c.drain()
+		for _, name := range all {
+			got, _ := w.cell(name)
+			assert.Nil(t, got.Intent)
+			assert.Equal(t, id(50), got.Writer)
+		}
+		assert.Equal(t, 3, c.requests(faulty.Put))
+		assert.NotEmpty(t, w.carries(50, all...), "marks stay, and cost no request")
+	})
+}
+
+func TestResolvingRemovesWhatADeadAttemptLeft(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.value(1, "=a", "=b", "=c")
+		w.rival(50, cell.Pending, "=a", "=b", "=c").place("=a", "=b")
+		c := w.client()
+		c.rs.Dead(id(50))
+		c.rs.Resolve(id(50), []string{"=a", "=b", "=c"}, true)
+		c.drain()
+		for _, name := range []string{"=a", "=b", "=c"} {
+			got, _ := w.cell(name)
+			assert.Nil(t, got.Intent)
+			assert.Equal(t, id(1), got.Writer)
+		}
+		var order []string
+		for _, op := range c.ops {
+			if op.Kind == faulty.Put {
+				order = append(order, op.Name)
+			}
+		}
+		assert.Equal(t, []string{prefix + "=a", prefix + "=b"}, order, "a pending primary first")
+	})
+}
+
+// The owner does not know what its attempt came to: the background finds out, or kills
+// it.
+func TestResolvingAnAttemptInDoubt(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		mode   cell.Mode
+		placed []string
+		writer byte
+	}{
+		{"staged, all landed: committed", cell.Staged, []string{"=a", "=b"}, 50},
+		{"staged, some landed: killed", cell.Staged, []string{"=b"}, 1},
+		{"pending, not committed: killed", cell.Pending, []string{"=a", "=b"}, 1},
+		{"pending, its primary has not landed: killed", cell.Pending, []string{"=b"}, 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.value(1, "=a", "=b")
+				w.rival(50, x.mode, "=a", "=b").place(x.placed...)
+				c := w.client()
+				c.rs.Resolve(id(50), []string{"=a", "=b"}, x.mode == cell.Pending)
+				c.drain()
+				for _, name := range []string{"=a", "=b"} {
+					got, _ := w.cell(name)
+					assert.Nil(t, got.Intent)
+					assert.Equal(t, id(x.writer), got.Writer)
+				}
+			})
+		})
+	}
+}
+
+// What others have folded meanwhile is let be.
+func TestResolvingWhatOthersHaveFolded(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.value(1, "=a", "=b")
+		r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+		c := w.client()
+		c.read("=a")
+		c.read("=b")
+		c.rs.Committed(id(50), r.members)
+		c.before(faulty.Put, "=a", 0, func(faulty.Op) error {
+			r.fold("=a")
+			w.rival(51, cell.Staged, "=a", "=c").place("=a")
+			return nil
+		})
+		c.rs.Resolve(id(50), []string{"=a", "=b"}, false)
+		c.drain()
+		got, _ := w.cell("=a")
+		assert.True(t, got.Holds(id(51)), "another attempt's intent is none of its business")
+		assert.NotEmpty(t, w.carries(50, "=a"))
+	})
+}
+
+func TestClaimTakesACellFromTheBackground(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.value(1, "=a", "=b")
+		r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+		c := w.client()
+		c.rs.Committed(id(50), r.members)
+		c.rs.Resolve(id(50), []string{"=a", "=b"}, false)
+		ctx := context.Background()
+		tx, err := c.rs.Claim(ctx, "=a")
+		require.NoError(t, err)
+		assert.Equal(t, id(50), tx)
+		tx, err = c.rs.Claim(ctx, "=a")
+		require.NoError(t, err)
+		assert.True(t, tx.IsZero(), "it is claimed already")
+		tx, err = c.rs.Claim(ctx, "=c")
+		require.NoError(t, err)
+		assert.True(t, tx.IsZero(), "nothing was left there")
+		c.drain()
+		got, _ := w.cell("=a")
+		assert.True(t, got.Holds(id(50)), "left to whoever claimed it")
+		got, _ = w.cell("=b")
+		assert.Nil(t, got.Intent)
+		c.rs.Resolve(id(50), []string{"=a"}, false)
+		c.drain()
+		got, _ = w.cell("=a")
+		assert.Nil(t, got.Intent, "queued again")
+	})
+}
+
+func TestClaimWaitsForACellThatIsBeingResolved(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.value(1, "=a", "=b")
+		r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+		c := w.client()
+		c.rs.Committed(id(50), r.members)
+		gate := make(chan struct{})
+		c.before(faulty.Put, "=a", 0, func(faulty.Op) error { <-gate; return nil })
+		c.rs.Resolve(id(50), []string{"=a"}, false)
+		go c.drain()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, err := c.rs.Claim(ctx, "=a")
+		require.ErrorIs(t, err, context.Canceled)
+		done := make(chan struct{})
+		go func() {
+			tx, err := c.rs.Claim(context.Background(), "=a")
+			assert.NoError(t, err)
+			assert.True(t, tx.IsZero())
+			close(done)
+		}()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Fatal("the cell is still being resolved")
+		default:
+		}
+		close(gate)
+		<-done
+		got, _ := w.cell("=a")
+		assert.Nil(t, got.Intent)
+	})
+}
+
+func TestBackgroundEndsWithItsLife(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.value(1, "=a", "=b")
+		r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+		c := w.client()
+		c.rs.Committed(id(50), r.members)
+		c.rs.Resolve(id(50), []string{"=a", "=b"}, false)
+		c.stop()
+		c.drain()
+		assert.Zero(t, c.requests(faulty.Put))
+	})
+}
+
+func TestResolvingGivesUpIfTheStoreRefuses(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.value(1, "=a", "=b")
+		r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+		c := w.client()
+		c.rs.Committed(id(50), r.members)
+		c.before(faulty.Put, "=a", 0, func(faulty.Op) error { return backend.ErrDenied })
+		c.rs.Resolve(id(50), []string{"=a", "=b"}, false)
+		c.drain()
+		got, _ := w.cell("=a")
+		assert.True(t, got.Holds(id(50)))
+		got, _ = w.cell("=b")
+		assert.Nil(t, got.Intent)
+		assert.Equal(t, cell.Committed, w.client().status("=a").Outcome)
+	})
+}
