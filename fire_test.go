@@ -25,7 +25,8 @@ import (
 	"github.com/strictkv/strictkv/backend/memory"
 )
 
-var fireTime = flag.Duration("fire", 1500*time.Millisecond, "how long each workload runs under fire")
+var fireTime = flag.Duration("fire", time.Second,
+	"how long each workload runs under fire")
 
 // Several handles, each with several goroutines.
 const (
@@ -168,7 +169,8 @@ func fireCounters(t *testing.T, open func() backend.Backend) {
 			require.NoError(t, err)
 		}
 		assert.GreaterOrEqual(t, number(v), acked[i].Load(), "acknowledged increments were lost")
-		assert.LessOrEqual(t, number(v), acked[i].Load()+doubt[i].Load(), "increments out of nowhere")
+		assert.LessOrEqual(t, number(v), acked[i].Load()+doubt[i].Load(),
+			"increments out of nowhere")
 	}
 }
 

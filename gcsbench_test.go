@@ -27,7 +27,8 @@ func BenchmarkGCS(b *testing.B) {
 	b.Run("bare", func(b *testing.B) {
 		generations := make([]int64, workers)
 		inParallel(b, workers, func(ctx context.Context, w int) error {
-			o := bucket.Object("bare/" + string(keyOf(w))).Retryer(storage.WithPolicy(storage.RetryNever))
+			o := bucket.Object("bare/" + string(keyOf(w)))
+			o = o.Retryer(storage.WithPolicy(storage.RetryNever))
 			cond := storage.Conditions{GenerationMatch: generations[w]}
 			if generations[w] == 0 {
 				cond = storage.Conditions{DoesNotExist: true}
@@ -68,7 +69,9 @@ func BenchmarkGCS(b *testing.B) {
 }
 
 // inParallel runs b.N steps by workers, after each has warmed up.
-func inParallel(b *testing.B, workers int, step func(context.Context, int) error, warm func(int) error) {
+func inParallel(
+	b *testing.B, workers int, step func(context.Context, int) error, warm func(int) error,
+) {
 	for w := range workers {
 		require.NoError(b, warm(w))
 	}

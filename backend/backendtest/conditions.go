@@ -159,7 +159,7 @@ func testInvalidCalls(t *testing.T, h Harness) {
 // testNoBucket: a mistyped bucket must not read as an empty one.
 func testNoBucket(t *testing.T, h Harness) {
 	if h.NoBucket == nil {
-		t.Skip("the harness has no client of a missing bucket")
+		t.Skip("no client of a missing bucket: set Harness.NoBucket to run it")
 	}
 	ctx, b := t.Context(), h.NoBucket
 	_, err := b.Get(ctx, "name", "")

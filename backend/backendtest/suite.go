@@ -133,7 +133,8 @@ func assertOnly(t *testing.T, want, err error, format string, args ...any) {
 		assert.NoError(t, err, call)
 		return
 	}
-	assert.Equal(t, []error{want}, matched(err), "sentinels matched by the error of %s: %v", call, err)
+	assert.Equal(t, []error{want}, matched(err),
+		"sentinels matched by the error of %s: %v", call, err)
 }
 
 // notNow tells whether a call was refused without effect, to be tried again.

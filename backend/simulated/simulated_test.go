@@ -159,7 +159,8 @@ func TestCallerLeaves(t *testing.T) {
 			defer cancel()
 			start := time.Now()
 			_, err := b.Put(ctx, "name", nil, backend.IfAbsent())
-			assert.Equal(t, after*time.Millisecond, time.Since(start), "the call outlived its context")
+			assert.Equal(t, after*time.Millisecond, time.Since(start),
+				"the call outlived its context")
 			return err
 		}
 		err := leave(49)

@@ -90,6 +90,7 @@ var directions = []row{
 		"internal/seam", "backend",
 	}, "one transaction on top of the other mechanisms, without names of objects or requests"},
 	{"internal/sweep", []string{
+		"backend",
 		"internal/resolve", "internal/store", "internal/cell", "internal/keyspace", "internal/seam",
 	}, "garbage is found by listing and resolving, not by running transactions"},
 
