@@ -55,6 +55,10 @@ type Entry struct {
 	Since, Until time.Time
 	// Proved is Until by the cache's logical clock.
 	Proved uint64
+	// Wrote is set for the answer of a write, and Replaces is the version (or none)
+	// that it replaced.
+	Wrote    bool
+	Replaces backend.Version
 	// Settled is the logical time from which on a request must have been sent to
 	// know better: a read that was sent before it may be older than this entry.
 	Settled uint64
@@ -122,10 +126,15 @@ func (s *Space) Learn(name string, e Entry) {
 		if old.Proved > e.Proved {
 			e.Proved, e.Until = old.Proved, old.Until
 		}
+	case e.Wrote && old.Version == e.Replaces: // newer, whenever that was read
 	case e.Proved < old.Settled:
 		return
 	}
 	c.resize(n, e)
+	if n.cost > c.max {
+		c.remove(el)
+		return
+	}
 	c.recent.MoveToFront(el)
 	c.evict()
 }
@@ -149,10 +158,13 @@ func (c *Cache) resize(n *node, e Entry) {
 
 func (c *Cache) evict() {
 	for c.size > c.max {
-		el := c.recent.Back()
-		n := el.Value.(*node)
-		c.recent.Remove(el)
-		delete(c.nodes, n.key)
-		c.size -= n.cost
+		c.remove(c.recent.Back())
 	}
+}
+
+func (c *Cache) remove(el *list.Element) {
+	n := el.Value.(*node)
+	c.recent.Remove(el)
+	delete(c.nodes, n.key)
+	c.size -= n.cost
 }

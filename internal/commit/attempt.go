@@ -158,14 +158,16 @@ func (a *attempt) land() (end, error) {
 			return nil
 		})
 		cancel()
-		unknown, how, err := answers(todo)
+		unknown, how, cause := answers(todo)
 		if how == dead || len(unknown) == 0 {
+			return how, cause
+		}
+		again, how, err := a.clarify(unknown, cause)
+		if how != goesOn || len(again) == 0 {
 			return how, err
 		}
-		if todo, how, err = a.clarify(unknown, err); how != goesOn || len(todo) == 0 {
-			return how, err
-		}
-		if how, err := a.pause(tries, err); how != goesOn {
+		todo = again
+		if how, err := a.pause(tries, cause); how != goesOn {
 			return how, err
 		}
 	}
@@ -218,10 +220,16 @@ func (a *attempt) commitPrimary() (end, error) {
 		case store.Unknown:
 			doubt = true
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil && doubt:
 			return inDoubt, errors.Join(ctx.Err(), err)
+		case ctx.Err() != nil:
+			return dead, ctx.Err() // sent once, and refused
 		}
 		how, s, rerr := a.commitSeen(doubt)
+		if how == inDoubt {
+			rerr = errors.Join(rerr, err)
+		}
 		if how != goesOn {
 			return how, rerr
 		}

@@ -2,8 +2,10 @@ package commit
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
@@ -117,8 +119,8 @@ func (a *attempt) observe(m *member) (store.Snapshot, error) {
 
 // askMembers is status(T) asked by the owner, after some member was seen off: it
 // reads all members. One that names the attempt: committed. One that still holds the
-// intent, or that is off and tells: dead. If none can tell any more, the outcome
-// stays in doubt.
+// intent, or never got it, or is off and tells: dead. If none can tell any more, the
+// outcome stays in doubt.
 func (a *attempt) askMembers() (end, error) {
 	seen := make([]store.Snapshot, len(a.members))
 	err := seam.Each(a.t.e.rt, len(a.members), func(i int) (err error) {
@@ -134,7 +136,7 @@ func (a *attempt) askMembers() (end, error) {
 		switch {
 		case s.Cell.Names(a.id):
 			return committed, nil
-		case s.Cell.Holds(a.id), s.Version != m.base.Version && m.tells(s):
+		case s.Cell.Holds(a.id), s.Version == m.base.Version, m.tells(s):
 			how = dead
 		}
 	}
@@ -147,7 +149,10 @@ func (a *attempt) askMembers() (end, error) {
 // pause waits before writes are sent again, and gives up after a while.
 func (a *attempt) pause(tries int, cause error) (end, error) {
 	if tries == resendsMax {
-		return a.leaving(), cause
+		if how := a.leaving(); how != dead {
+			return how, cause
+		}
+		return dead, fmt.Errorf("place intents: %w: %v", backend.ErrUnavailable, cause)
 	}
 	rt := a.t.e.rt
 	d := min(resendPauseMin<<tries, resendPauseMax)

@@ -330,7 +330,11 @@ func TestResendLimit(t *testing.T) {
 					h.loseRequest(x.lose, x.from+i, nil)
 				}
 				_, err := h.tx(context.Background(), x.fn)
-				require.ErrorIs(t, err, backend.ErrOutcomeUnknown)
+				want := backend.ErrOutcomeUnknown
+				if !x.doubt {
+					want = backend.ErrUnavailable
+				}
+				require.ErrorIs(t, err, want)
 				assert.Equal(t, x.doubt, errors.Is(err, commit.ErrInDoubt))
 				assert.Len(t, h.sentOf(faulty.Put, x.lose), 9+x.from)
 				h.drain()

@@ -159,7 +159,7 @@ func TestDeadChainedWaveKeepsThePreviousTransaction(t *testing.T) {
 		h := w.handle()
 		h.must(write("one", "=a", "=b"))
 		ctx, cancel := context.WithCancel(context.Background())
-		h.before(faulty.Put, "=b", 0, func(context.Context) error {
+		h.before(faulty.Put, "=b", 1, func(context.Context) error {
 			w.touch("=b")
 			return nil
 		})
@@ -167,6 +167,7 @@ func TestDeadChainedWaveKeepsThePreviousTransaction(t *testing.T) {
 		_, err := h.tx(ctx, write("two", "=a", "=b"))
 		require.ErrorIs(t, err, context.Canceled)
 		assert.NotErrorIs(t, err, commit.ErrInDoubt, "a refusal proves it dead")
+		assert.Empty(t, h.steps)
 		other := w.handle()
 		for _, name := range []string{"=a", "=b"} {
 			v, _ := other.read(name)

@@ -58,6 +58,11 @@ func (r *Resolver) Settle(ctx context.Context, s store.Snapshot, role Role) (Rea
 		if err != nil {
 			return Reading{}, err
 		}
+		if !rd.Final() { // somebody else of this handle may have settled it meanwhile
+			fences := rd.fences
+			rd = r.Known(rd.Snapshot)
+			rd.fences = fences
+		}
 		if rd.Final() || !role.Writer && rd.readable() {
 			return rd, nil
 		}

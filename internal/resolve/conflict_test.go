@@ -349,3 +349,26 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 		assert.False(t, w.fenced())
 	})
 }
+
+// Several who wait for one attempt run out of patience at once: one kills it, and all
+// are done.
+func TestOneKillServesAllWhoWait(t *testing.T) {
+	for _, m := range []cell.Mode{cell.Staged, cell.Pending} {
+		inWorld(t, func(w *world) {
+			all := names(10)
+			w.value(1, all...)
+			w.rival(50, m, all...).place(all[:9]...)
+			c := w.client()
+			waits := make(chan time.Duration)
+			for _, name := range all[:9] {
+				go func() {
+					_, took := c.effective(name, writer(90))
+					waits <- took.Round(time.Millisecond)
+				}()
+			}
+			for range all[:9] {
+				assert.Equal(t, patience, <-waits)
+			}
+		})
+	}
+}

@@ -169,11 +169,15 @@ func (s *Store) retry(ctx context.Context, send func(ctx context.Context) error)
 	pause := backoffMin
 	for try := 0; ; try++ {
 		err := s.once(ctx, send)
-		if err == nil || final(err) || try == retriesMax {
+		switch {
+		case err == nil || final(err):
 			return err
-		}
-		if ctx.Err() != nil {
+		case ctx.Err() != nil:
 			return errors.Join(ctx.Err(), err)
+		case try == retriesMax && timedOut(err): // not the caller's deadline
+			return fmt.Errorf("%w: %v", backend.ErrUnavailable, err)
+		case try == retriesMax:
+			return err
 		}
 		s.counts.Retried.Add(1)
 		if serr := s.rt.Sleep(ctx, jitter(s.rt, pause)); serr != nil {
@@ -181,6 +185,10 @@ func (s *Store) retry(ctx context.Context, send func(ctx context.Context) error)
 		}
 		pause = min(2*pause, backoffMax)
 	}
+}
+
+func timedOut(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // Bounded derives a context for a wave of requests: one timeout serves them all.

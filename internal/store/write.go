@@ -51,7 +51,7 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 	if w.At.Version != "" {
 		cond = backend.IfVersion(w.At.Version)
 	}
-	e := cache.Entry{Cell: w.Next, Size: len(w.data)}
+	e := cache.Entry{Cell: w.Next, Size: len(w.data), Wrote: true, Replaces: w.At.Version}
 	result := NotApplied
 	var cause error
 	notApplied := s.retry(ctx, func(ctx context.Context) error {
