@@ -44,8 +44,8 @@ func WithCache(c *cache.Cache) Option {
 // WithPatience sets how long a transaction waits for an older one that holds a key
 // before it takes its client for dead and kills it. The default is DefaultPatience. A
 // short patience frees keys of crashed processes sooner; one shorter than a
-// transaction's few requests makes transactions kill each other. It never endangers
-// safety.
+// transaction's few requests makes readers kill writers, while writers grant each other
+// four of their latencies in any case. It never endangers safety.
 func WithPatience(d time.Duration) Option {
 	return func(s *settings) { s.patience = d }
 }

@@ -16,6 +16,9 @@ const (
 	// pauseMin and pauseMax bound the time between two looks at it.
 	pauseMin = 200 * time.Microsecond
 	pauseMax = 500 * time.Millisecond
+	// roundsMin is how many write latencies a younger writer grants an older attempt
+	// in any case: a validated commit has three rounds.
+	roundsMin = 4
 	// metMax is how many undecided attempts a handle keeps the time of.
 	metMax = 4096
 )
@@ -89,11 +92,13 @@ func (r *Resolver) firstPause() time.Duration {
 func (r *Resolver) grace(rd Reading, role Role) time.Duration {
 	in := rd.Cell.Intent
 	limit := r.patience
-	if role.Ranked && role.Priority.Older(in.Priority) {
+	switch older := role.Priority.Older(in.Priority); {
+	case role.Ranked && older && in.Mode == cell.Staged:
+		limit = r.st.PutLatency()
+	case role.Ranked && older:
 		limit = 0
-		if in.Mode == cell.Staged {
-			limit = r.st.PutLatency()
-		}
+	case role.Ranked: // else two could kill each other in step for ever
+		limit = max(limit, roundsMin*r.st.PutLatency())
 	}
 	beat := backend.Version("")
 	if in.Mode == cell.Pending {
