@@ -52,6 +52,9 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 		concurrency: DefaultConcurrency, logger: slog.New(slog.DiscardHandler),
 	}
 	for _, opt := range opts {
+		if opt == nil {
+			return nil, fmt.Errorf("open %q: nil option: %w", name, ErrInvalid)
+		}
 		opt(&s)
 	}
 	if s.cache == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/strictkv/strictkv/internal/store"
 )
 
-// The errors of this package, to be matched by errors.Is. All but ErrInDoubt and
-// ErrUnavailable mean that the transaction had no effect.
+// The errors of this package, to be matched by errors.Is. All but ErrInDoubt mean that
+// the transaction had no effect.
 var (
 	// ErrNotFound: the key has no value. It does not fail the transaction. It is
 	// backend.ErrNotFound.

@@ -36,7 +36,8 @@ func WithCacheSize(bytes int64) Option {
 }
 
 // WithCache gives the handle a cache that other handles of the process share. It
-// overrides WithCacheSize.
+// overrides WithCacheSize. A database and a copy of its objects must not share one: they
+// have the same id.
 func WithCache(c *cache.Cache) Option {
 	return func(s *settings) { s.cache = c }
 }
@@ -45,7 +46,8 @@ func WithCache(c *cache.Cache) Option {
 // before it takes its client for dead and kills it. The default is DefaultPatience. A
 // short patience frees keys of crashed processes sooner; one shorter than a
 // transaction's few requests makes readers kill writers, while writers grant each other
-// four of their latencies in any case. It never endangers safety.
+// four of their latencies in any case. Zero or less waits no longer than that. It never
+// endangers safety.
 func WithPatience(d time.Duration) Option {
 	return func(s *settings) { s.patience = d }
 }
@@ -88,5 +90,6 @@ type staleness time.Duration
 func (s staleness) applyView(o *commit.Options) { o.Staleness = time.Duration(s) }
 
 // MaxStaleness lets a View see one snapshot that is at most d old: what is known to
-// have been current at one instant within d is served without a request. 0 is strong.
+// have been current at one instant within d is served without a request. 0 or less is
+// strong.
 func MaxStaleness(d time.Duration) ViewOption { return staleness(d) }
