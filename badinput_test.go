@@ -500,7 +500,7 @@ func TestDamagedCell(t *testing.T) {
 				err := s.refuses(t, func() error {
 					return op.do(s.user, target{s.c, []byte("key"), nil})
 				}, damage.is, "example/+c/=key")
-				if damage.is == strictkv.ErrCorrupt {
+				if errors.Is(damage.is, strictkv.ErrCorrupt) {
 					var corrupt *strictkv.CorruptError
 					require.ErrorAs(t, err, &corrupt)
 					assert.Equal(t, "example/+c/=key", corrupt.Object)

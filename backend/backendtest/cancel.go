@@ -56,7 +56,7 @@ func calls(ctx context.Context, b backend.Backend, v backend.Version) map[string
 func assertNoAnswer(t *testing.T, err error, call string) {
 	t.Helper()
 	for _, s := range matched(err) {
-		if s != backend.ErrUnavailable && s != backend.ErrOutcomeUnknown {
+		if !errors.Is(s, backend.ErrUnavailable) && !errors.Is(s, backend.ErrOutcomeUnknown) {
 			assert.Fail(t, "an ended context taken for an answer", "%s: %v", call, err)
 		}
 	}

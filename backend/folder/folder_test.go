@@ -116,7 +116,7 @@ func TestNoPermission(t *testing.T) {
 	v := create(t, b, "name", "data")
 	for _, d := range []string{filepath.Join(dir, ".strictkv", "temp"), dir} {
 		require.NoError(t, os.Chmod(d, 0o500))
-		defer os.Chmod(d, 0o700)
+		defer func() { _ = os.Chmod(d, 0o700) }()
 	}
 	_, err := b.Put(t.Context(), "name", nil, backend.IfVersion(v))
 	assert.ErrorIs(t, err, backend.ErrDenied)

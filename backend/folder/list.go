@@ -28,7 +28,7 @@ func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page
 		dir, _, n := place(o.Prefix)
 		err = w.folder(dir, o.Prefix[:n])
 	}
-	if err != nil && err != errFull {
+	if err != nil && !errors.Is(err, errFull) {
 		return backend.Page{}, failure("list", o.Prefix, err)
 	}
 	return w.page, nil

@@ -96,10 +96,10 @@ func FuzzParseEntry(f *testing.F) {
 		require.LessOrEqual(t, len(chunk), chunkMax)
 		if dir, _, n := place(base); n == len(base) { // Else base is none of a folder.
 			under := path.Clean(join(dir, file))
-			next, end, _ := place(base + chunk + strings.Repeat("x", chunkMax+1))
+			next, _, _ := place(base + chunk + strings.Repeat("x", chunkMax+1))
 			if kind == objectKind {
-				next, end, _ = place(base + chunk)
-				next = join(next, end)
+				dir, end, _ := place(base + chunk)
+				next = join(dir, end)
 			}
 			require.True(t, next == under || strings.HasPrefix(next, under+"/"),
 				"%q, %q", next, under)

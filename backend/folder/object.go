@@ -118,7 +118,7 @@ func (o *object) readHeader() (err error) {
 	}
 	var buf [headerSize]byte
 	n, err := io.ReadFull(o.file, buf[:])
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
 	if o.header, err = parseHeader(buf[:n], o.info.Size()); err != nil {

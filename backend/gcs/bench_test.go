@@ -39,7 +39,7 @@ func BenchmarkGet(b *testing.B) {
 			require.NoError(b, err)
 			_, err = r.Read(data[:1])
 			require.ErrorIs(b, err, io.EOF)
-			r.Close()
+			_ = r.Close()
 		}
 	})
 	b.Run("not modified", func(b *testing.B) {

@@ -222,7 +222,7 @@ func TestListWithoutProxy(t *testing.T) {
 	for _, name := range names {
 		object(t, b, name)
 	}
-	for limit := range len(names) {
+	for limit := range names {
 		var entries []string
 		o := backend.ListOptions{Delimiter: "/", Limit: limit}
 		for more := true; more; {

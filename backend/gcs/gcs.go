@@ -47,6 +47,7 @@ package gcs
 
 import (
 	"context"
+	"errors"
 	"hash/crc32"
 	"io"
 	"slices"
@@ -151,7 +152,7 @@ func readAll(r *storage.Reader) ([]byte, error) {
 	for {
 		n, err := r.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return data, nil
 		}
 		if err != nil {

@@ -49,7 +49,7 @@ func TestRandomCellsSurvive(t *testing.T) {
 		require.NoError(t, err, "seed %d", seed)
 		require.Equal(t, c, got, "seed %d", seed)
 		require.Equal(t, c.Shape(), cell.ShapeOf(int64(len(data))), "seed %d", seed)
-		require.Equal(t, cap(data), len(data), "the size is computed exactly, seed %d", seed)
+		require.Len(t, data, cap(data), "the size is computed exactly, seed %d", seed)
 	}
 }
 

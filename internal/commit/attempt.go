@@ -101,7 +101,7 @@ func (t *txn) newAttempt(p *plan) *attempt {
 	if a.mode == 0 {
 		m := a.members[0]
 		m.write = t.e.st.Prepare(m.base.Snapshot,
-			cell.Write(m.base.Cell, t.e.rs.FoldOf(m.base), a.id, m.action, m.value))
+			cell.Write(m.base.Cell, m.fold, a.id, m.action, m.value))
 		t.e.stats.Direct.Add(1)
 		return a
 	}
@@ -119,8 +119,7 @@ func (t *txn) newAttempt(p *plan) *attempt {
 			Tx: a.id, Priority: t.priority, Mode: a.mode, Action: m.action, Value: m.value,
 			Members: carried,
 		}
-		m.write = t.e.st.Prepare(m.base.Snapshot,
-			cell.Place(m.base.Cell, t.e.rs.FoldOf(m.base), in))
+		m.write = t.e.st.Prepare(m.base.Snapshot, cell.Place(m.base.Cell, m.fold, in))
 	}
 	if a.mode == cell.Staged {
 		t.e.stats.Parallel.Add(1)

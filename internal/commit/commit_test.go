@@ -43,7 +43,8 @@ func TestParallelCommit(t *testing.T) {
 		_, vb := w.cell("=b")
 		h := w.handle()
 		h.must(func(tx *commit.Tx) error {
-			return errors.Join(update("new", "=b")(tx), tx.Delete("=a"), tx.Write("=c", []byte("c")))
+			return errors.Join(
+				update("new", "=b")(tx), tx.Delete("=a"), tx.Write("=c", []byte("c")))
 		})
 		a, _ := w.cell("=a")
 		require.NotNil(t, a.Intent)
@@ -303,6 +304,31 @@ func TestInsert(t *testing.T) {
 	}
 }
 
+// The handle learns, after the Insert and before the commit, that the key exists: the
+// insert must not become a write over it.
+func TestInsertOfAKeyThatIsKnownToExistByThen(t *testing.T) {
+	for _, keys := range [][]string{{"=b"}, {"=a", "=b"}} {
+		inWorld(t, func(w *world) {
+			h := w.handle()
+			runs, err := h.tx(context.Background(), func(tx *commit.Tx) error {
+				for _, name := range keys {
+					if err := tx.Insert(name, []byte("inserted")); err != nil {
+						return err
+					}
+				}
+				w.value(2, "=b")
+				h.read("=b")
+				return nil
+			})
+			assert.ErrorIs(t, err, commit.ErrExists)
+			assert.Equal(t, 2, runs)
+			assert.Zero(t, h.puts())
+			got, _ := w.cell("=b")
+			assert.Equal(t, id(2), got.Writer)
+		})
+	}
+}
+
 // The ErrExists of an insert is a read: it is validated like any other.
 func TestErrExistsIsValidated(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -369,7 +395,7 @@ func TestConcurrentWriteSkew(t *testing.T) {
 				h := w.handle()
 				handles = append(handles, h)
 				h.every = func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
-					time.Sleep(20 * time.Millisecond)
+					pass(20 * time.Millisecond)
 				}
 				go func() {
 					_, err := h.tx(context.Background(), func(tx *commit.Tx) error {
@@ -438,7 +464,8 @@ func TestNeedlessDeletesWriteNothing(t *testing.T) {
 		assert.Zero(t, h.puts())
 		assert.Equal(t, int64(1), h.engine.Stats().ReadOnly.Load())
 		w.value(1, "=a")
-		runs, err := h.tx(context.Background(), func(tx *commit.Tx) error { return tx.Delete("=a") })
+		runs, err := h.tx(context.Background(),
+			func(tx *commit.Tx) error { return tx.Delete("=a") })
 		require.NoError(t, err)
 		assert.Equal(t, 2, runs, "the cached absence was validated")
 		v, _ := h.read("=a")

@@ -18,6 +18,8 @@ const (
 	// resendPauseMin and resendPauseMax bound the pause before that.
 	resendPauseMin = 20 * time.Millisecond
 	resendPauseMax = 2 * time.Second
+	// liftsMax bounds how often a condemned tombstone is rewritten.
+	liftsMax = 100
 )
 
 // clarify reads the cells of writes whose outcome is unknown. It returns those that
@@ -102,7 +104,7 @@ func (m *member) tells(s store.Snapshot) bool {
 // about to vanish: the condemnation is lifted before anything is concluded from it.
 func (a *attempt) observe(m *member) (store.Snapshot, error) {
 	rs := a.t.e.rs
-	for {
+	for range liftsMax {
 		s, err := rs.Read(a.t.ctx, m.e.name)
 		if err != nil || !s.Cell.Condemned || s.Version == m.base.Version {
 			return s, err
@@ -115,6 +117,8 @@ func (a *attempt) observe(m *member) (store.Snapshot, error) {
 			return s, err
 		}
 	}
+	return store.Snapshot{}, fmt.Errorf("lift the condemnation of %q: outrun %d times: %w",
+		a.t.e.st.FullName(m.e.name), liftsMax, backend.ErrUnavailable)
 }
 
 // askMembers is status(T) asked by the owner, after some member was seen off: it
@@ -152,7 +156,7 @@ func (a *attempt) pause(tries int, cause error) (end, error) {
 		if how := a.leaving(); how != dead {
 			return how, cause
 		}
-		return dead, fmt.Errorf("place intents: %w: %v", backend.ErrUnavailable, cause)
+		return dead, fmt.Errorf("place intents: %w: %s", backend.ErrUnavailable, cause.Error())
 	}
 	rt := a.t.e.rt
 	d := min(resendPauseMin<<tries, resendPauseMax)

@@ -187,7 +187,7 @@ func TestStagedWriteIsUnknown(t *testing.T) {
 			h.loseAnswer("=a", 0, nil)
 			h.loseAnswer("=b", 0, nil)
 			h.before(faulty.Get, "=b", 1, func(context.Context) error {
-				time.Sleep(time.Millisecond) // =a has been read
+				pass(time.Millisecond) // =a has been read
 				settled(w, "=b")()
 				return nil
 			})
@@ -249,7 +249,9 @@ func TestCommitWriteIsUnknown(t *testing.T) {
 		{"it landed: marked", both,
 			func(_ *world, h *handle) { h.loseAnswer("=a", 1, nil) }, first},
 		{"it landed, and was overwritten", both,
-			func(w *world, h *handle) { h.loseAnswer("=a", 1, func() { w.value(2, "=a") }) }, first},
+			func(w *world, h *handle) {
+				h.loseAnswer("=a", 1, func() { w.value(2, "=a") })
+			}, first},
 		{"still the intent: sent again", both,
 			func(_ *world, h *handle) { h.loseRequest("=a", 1, nil) }, first},
 		{"the intent at another version: sent there", both, func(w *world, h *handle) {

@@ -232,7 +232,7 @@ func TestTwoAttemptsThatRefuseEachOther(t *testing.T) {
 		done := make(chan error)
 		for i, h := range []*handle{one, two} {
 			h.before(faulty.Put, []string{"=b", "=a"}[i], 0, func(context.Context) error {
-				time.Sleep(10 * time.Millisecond) // each has landed one of its writes
+				pass(10 * time.Millisecond) // each has landed one of its writes
 				return nil
 			})
 			runs := 0

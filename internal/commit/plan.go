@@ -30,6 +30,8 @@ type member struct {
 	base resolve.Reading
 	// writer is the effective writer at base.
 	writer txid.ID
+	// fold is what the write does to what it finds in base.
+	fold cell.Fold
 
 	write  *store.Write
 	result store.Result
@@ -164,17 +166,16 @@ func (p *plan) mode() cell.Mode {
 	return 0
 }
 
-// relieve makes room for marks where that is needed, and tells whether it had to.
+// relieve decides what the members' writes fold. It makes room for marks where that is
+// needed, and tells whether it had to: then the cells may have changed.
 func (t *txn) relieve(p *plan) (relieved bool, err error) {
 	for i, m := range p.members {
 		extra := 0
 		if i == 0 && p.mode() == cell.Pending && len(p.members) > 1 {
 			extra = 1
 		}
-		if len(m.base.Cell.Marks)+1+extra <= cell.MarksMax {
-			continue
-		}
-		if cell.MarksAfter(m.base.Cell, t.e.rs.FoldOf(m.base))+extra <= cell.MarksMax {
+		m.fold = t.e.rs.FoldOf(m.base)
+		if cell.MarksAfter(m.base.Cell, m.fold)+extra <= cell.MarksMax {
 			continue
 		}
 		relieved = true

@@ -45,6 +45,9 @@ func inWorld(t *testing.T, f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) { f(&world{t: t, mem: memory.New()}) })
 }
 
+// pass lets virtual time pass.
+func pass(d time.Duration) { time.Sleep(d) }
+
 // cell is what is stored, and its version.
 func (w *world) cell(name string) (*cell.Cell, backend.Version) {
 	o, err := w.mem.Get(context.Background(), prefix+name, "")

@@ -94,9 +94,10 @@ var directions = []row{
 		"internal/resolve", "internal/store", "internal/cell", "internal/keyspace", "internal/seam",
 	}, "garbage is found by listing and resolving, not by running transactions"},
 
-	{"internal/sim", []string{
-		".", "backend", "backend/memory", "internal/seam", "internal/history", "testing", testify,
-		"internal/cell", "internal/txid", "internal/keyspace",
+	{"internal/sim/...", []string{
+		".", "backend", "backend/memory", "backend/faulty", "cache", "testing", "internal/history",
+		testify, "internal/seam", "internal/cell", "internal/txid", "internal/keyspace",
+		"internal/sim/...",
 	}, "the simulator drives the engine through the seam and the API; it may look into cells"},
 	{"internal/history", nil, "the checker judges histories without knowing what made them"},
 	{"internal/lint", nil, "rules outlive what they rule"},

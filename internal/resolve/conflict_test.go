@@ -179,7 +179,7 @@ func TestHeartbeatBeginsPatienceAnew(t *testing.T) {
 		const beats = 3
 		go func() {
 			for range beats {
-				time.Sleep(patience * 3 / 4)
+				pass(patience * 3 / 4)
 				held, _ := w.cell("=a")
 				w.put("=a", cell.Fence(held))
 			}
@@ -195,7 +195,7 @@ func TestUndecidedThenCommittedWhileWaiting(t *testing.T) {
 		w.value(1, "=a", "=b")
 		w.rival(50, cell.Pending, "=a", "=b").place("=a", "=b")
 		go func() {
-			time.Sleep(patience / 2)
+			pass(patience / 2)
 			held, _ := w.cell("=a")
 			w.put("=a", cell.Commit(held, id(50), cell.Fold{}))
 		}()
@@ -317,7 +317,7 @@ func TestRefusedFenceProvesNothing(t *testing.T) {
 			w.value(1, "=a", "=b")
 			w.rival(50, cell.Staged, "=a", "=b").place("=a")
 			c := w.client()
-			c.after(faulty.Put, "=b", 0, func(a *faulty.Answer) { a.Err = backend.ErrOutcomeUnknown })
+			c.after(faulty.Put, "=b", 0, loseAnswer)
 			rd, _ := c.effective("=a", writer(10))
 			assert.Equal(t, cell.Dead, rd.Outcome)
 		})

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/store"
@@ -24,7 +23,7 @@ func (w *world) carries(n byte, names ...string) (marked []string) {
 	return marked
 }
 
-// settle finds out a cell's effective value as a young writer does.
+// rewrite writes a cell as a young writer does, once its effective value is known.
 func (c *client) rewrite(name string, n byte) {
 	rd, _ := c.effective(name, writer(99))
 	require.Equal(c.w.t, store.Applied, c.write(rd, n))
@@ -89,9 +88,8 @@ func TestMarkIsDroppedOnlyByWhoKnows(t *testing.T) {
 		see  func(w *world, c *client, r *rival)
 		keep bool
 	}{
-		{"nothing is known of the other members", func(_ *world, _ *client, r *rival) {
-			r.fold("=b", "=c")
-		}, true},
+		{"nothing is known of the other members",
+			func(_ *world, _ *client, r *rival) { r.fold("=b", "=c") }, true},
 		{"one still holds the intent", func(_ *world, c *client, r *rival) {
 			c.read("=a")
 			r.fold("=b")
@@ -102,13 +100,12 @@ func TestMarkIsDroppedOnlyByWhoKnows(t *testing.T) {
 			c.rewrite("=b", 60)
 			c.rewrite("=c", 61)
 		}, false},
-		{"it folded one of two", func(_ *world, c *client, _ *rival) {
-			c.rewrite("=b", 60)
-		}, true},
+		{"it folded one of two",
+			func(_ *world, c *client, _ *rival) { c.rewrite("=b", 60) }, true},
 		{"a fold that did not land does not count", func(_ *world, c *client, r *rival) {
 			c.rewrite("=b", 60)
 			rd, _ := c.effective("=c", writer(99))
-			c.before(faulty.Put, "=c", 0, func(faulty.Op) error { return backend.ErrOutcomeUnknown })
+			c.before(faulty.Put, "=c", 0, loseRequest)
 			require.Equal(c.w.t, store.Unknown, c.write(rd, 61))
 		}, true},
 		{"it has seen every other member off", func(_ *world, c *client, r *rival) {

@@ -14,30 +14,34 @@ import (
 // reliefDepth bounds how many full cells may stand in each other's way.
 const reliefDepth = 8
 
+// racesMax bounds how often a cell is read and written again since others were faster.
+const racesMax = 100
+
 // Relieve makes room in a cell that would carry too many marks after a write that
 // folds what is in it and adds extra ones: it helps the oldest marks' transactions
 // by folding what intents of theirs remain, after which those marks can go. Without
 // need it sends no request. The cell itself is not written.
 func (r *Resolver) Relieve(ctx context.Context, rd Reading, extra int) error {
-	return r.relieve(ctx, rd, extra, 0)
+	_, err := r.relieve(ctx, rd, extra, 0)
+	return err
 }
 
-func (r *Resolver) relieve(ctx context.Context, rd Reading, extra, depth int) error {
-	if len(rd.Cell.Marks)+1+extra <= cell.MarksMax {
-		return nil
-	}
+// relieve also returns what the write is to fold.
+func (r *Resolver) relieve(
+	ctx context.Context, rd Reading, extra, depth int,
+) (cell.Fold, error) {
 	for {
 		f := r.FoldOf(rd)
 		if cell.MarksAfter(rd.Cell, f)+extra <= cell.MarksMax {
-			return nil
+			return f, nil
 		}
 		if depth == reliefDepth {
-			return fmt.Errorf("relieve %q: %d full cells in a row: %w",
+			return f, fmt.Errorf("relieve %q: %d full cells in a row: %w",
 				r.st.FullName(rd.Name), depth, backend.ErrUnavailable)
 		}
 		tx, members := oldest(rd.Cell, f)
 		if err := r.help(ctx, tx, members, rd.Name, depth); err != nil {
-			return fmt.Errorf("relieve %q: %w", r.st.FullName(rd.Name), err)
+			return f, fmt.Errorf("relieve %q: %w", r.st.FullName(rd.Name), err)
 		}
 	}
 }
@@ -97,7 +101,7 @@ func (r *Resolver) fullList(
 
 // foldMember folds a committed attempt's intent in one member, if it is there.
 func (r *Resolver) foldMember(ctx context.Context, tx txid.ID, m cell.Member, depth int) error {
-	for {
+	for range racesMax {
 		s, err := r.lookAt(ctx, tx, m)
 		if err != nil {
 			return err
@@ -111,16 +115,24 @@ func (r *Resolver) foldMember(ctx context.Context, tx txid.ID, m cell.Member, de
 			return err
 		}
 	}
+	return r.outrun(m.Name)
+}
+
+// outrun is the error of who tried to write a cell in vain.
+func (r *Resolver) outrun(name string) error {
+	return fmt.Errorf("rewrite %q: outrun by others %d times: %w",
+		r.st.FullName(name), racesMax, backend.ErrUnavailable)
 }
 
 // foldIntent replaces a final intent by its outcome.
 func (r *Resolver) foldIntent(
 	ctx context.Context, rd Reading, depth int,
 ) (store.Result, error) {
-	if err := r.relieve(ctx, rd, 0, depth); err != nil {
+	f, err := r.relieve(ctx, rd, 0, depth)
+	if err != nil {
 		return store.NotApplied, err
 	}
-	w := r.st.Prepare(rd.Snapshot, cell.Resolve(rd.Cell, r.FoldOf(rd)))
+	w := r.st.Prepare(rd.Snapshot, cell.Resolve(rd.Cell, f))
 	res, _, err := r.Send(ctx, w)
 	if res != store.NotApplied && ctx.Err() == nil {
 		err = nil

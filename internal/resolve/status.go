@@ -130,7 +130,7 @@ func (r *Resolver) look(ctx context.Context, tx txid.ID, ms []cell.Member) ([]si
 // condemnation: the tombstone might vanish, and the member be at its expected
 // version, absent, again.
 func (r *Resolver) lookAt(ctx context.Context, tx txid.ID, m cell.Member) (sight, error) {
-	for {
+	for range racesMax {
 		s, err := r.Read(ctx, m.Name)
 		if err != nil {
 			return sight{}, err
@@ -147,6 +147,7 @@ func (r *Resolver) lookAt(ctx context.Context, tx txid.ID, m cell.Member) (sight
 			return sight{}, err
 		}
 	}
+	return sight{}, r.outrun(m.Name)
 }
 
 func classify(s store.Snapshot, tx txid.ID, m cell.Member) state {

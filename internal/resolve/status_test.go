@@ -226,7 +226,7 @@ func TestCondemnedTombstoneIsLiftedBeforeItCountsAsOff(t *testing.T) {
 		inWorld(t, func(w *world) {
 			blind(w)
 			c := w.client()
-			c.after(faulty.Put, "=b", 0, func(a *faulty.Answer) { a.Err = backend.ErrOutcomeUnknown })
+			c.after(faulty.Put, "=b", 0, loseAnswer)
 			assert.Equal(t, cell.Dead, c.status("=a").Outcome)
 			got, _ := w.cell("=b")
 			assert.False(t, got.Condemned)

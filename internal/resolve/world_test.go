@@ -47,6 +47,9 @@ func inWorld(t *testing.T, f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) { f(&world{t: t, mem: memory.New()}) })
 }
 
+// pass lets virtual time pass.
+func pass(d time.Duration) { time.Sleep(d) }
+
 // cell is what is stored, and its version.
 func (w *world) cell(name string) (*cell.Cell, backend.Version) {
 	o, err := w.mem.Get(context.Background(), prefix+name, "")
@@ -220,6 +223,10 @@ func (c *client) after(k faulty.Kind, name string, nth int, do func(a *faulty.An
 	defer c.mu.Unlock()
 	c.steps = append(c.steps, &step{at: place{k, name, true}, nth: nth, answer: do})
 }
+
+func loseAnswer(a *faulty.Answer) { a.Err = backend.ErrOutcomeUnknown }
+
+func loseRequest(faulty.Op) error { return backend.ErrOutcomeUnknown }
 
 func (c *client) sent(_ context.Context, op faulty.Op) error {
 	c.mu.Lock()

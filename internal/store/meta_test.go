@@ -110,21 +110,24 @@ func TestMetaThatCannotBeOpened(t *testing.T) {
 	flipped := append([]byte{}, good...)
 	flipped[10] ^= 1
 	body := good[:len(good)-4]
+	with := func(field ...byte) []byte {
+		return seal(append(body[:len(body):len(body)], field...))
+	}
 	for name, x := range map[string]struct {
 		data []byte
 		want error
 	}{
-		"foreign":            {[]byte("{\"some\": \"json\", \"of\": \"others\"}"), backend.ErrCorrupt},
+		"foreign":            {[]byte("<html>somebody else's object</html>"), backend.ErrCorrupt},
 		"short":              {[]byte("SKVM"), backend.ErrCorrupt},
 		"a cell":             {cell.Encode(valued(1), 1), backend.ErrCorrupt},
 		"empty":              {nil, backend.ErrCorrupt},
 		"flipped":            {flipped, backend.ErrCorrupt},
 		"truncated":          {good[:len(good)-1], backend.ErrCorrupt},
 		"newer":              {newer(good), cell.ErrFormat},
-		"a field to know":    {seal(append(append([]byte{}, body...), 2, 1, 'x')), cell.ErrFormat},
+		"a field to know":    {with(2, 1, 'x'), cell.ErrFormat},
 		"no id":              {seal(body[:5]), backend.ErrCorrupt},
-		"a torn field":       {seal(append(append([]byte{}, body...), 200, 9, 'x')), backend.ErrCorrupt},
-		"a field of no size": {seal(append(append([]byte{}, body...), 200)), backend.ErrCorrupt},
+		"a torn field":       {with(200, 9, 'x'), backend.ErrCorrupt},
+		"a field of no size": {with(200), backend.ErrCorrupt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &wire{mem: memory.New()}
@@ -140,7 +143,7 @@ func TestMetaThatCannotBeOpened(t *testing.T) {
 	}
 	t.Run("a field to skip", func(t *testing.T) {
 		w := &wire{mem: memory.New()}
-		data := seal(append(append([]byte{}, body...), 200, 1, 'x'))
+		data := with(200, 1, 'x')
 		_, err := w.mem.Put(background, meta, data, backend.IfAbsent())
 		require.NoError(t, err)
 		_, err = store.Open(background, w.options())

@@ -175,7 +175,7 @@ func (s *Store) retry(ctx context.Context, send func(ctx context.Context) error)
 		case ctx.Err() != nil:
 			return errors.Join(ctx.Err(), err)
 		case try == retriesMax && timedOut(err): // not the caller's deadline
-			return fmt.Errorf("%w: %v", backend.ErrUnavailable, err)
+			return fmt.Errorf("%w: %s", backend.ErrUnavailable, err.Error())
 		case try == retriesMax:
 			return err
 		}

@@ -1,0 +1,167 @@
+package sim_test
+
+// bug is a change of the engine's source that breaks a rule of the protocol.
+type bug struct{ name, file, good, bad string }
+
+var bugs = []bug{
+	{
+		"read validation skipped", "internal/commit/validate.go",
+		`		if _, w := now[i].Effective(); w != e.writer {
+			stale = true`,
+		`		if _, w := now[i].Effective(); false && w != e.writer {
+			stale = true`,
+	},
+	{
+		"parallel reads validated all but one", "internal/commit/validate.go",
+		`if e.base.Answered >= sent {`,
+		`if false && e.base.Answered >= sent {`,
+	},
+	{
+		"a version taken as proof", "internal/commit/plan.go",
+		`return m.e.read && m.writer != m.e.writer ||`,
+		`return m.e.read && m.base.Version != m.e.base.Version ||`,
+	},
+	{
+		"an unknown outcome taken for failure", "internal/store/write.go",
+		`	case errors.Is(err, backend.ErrOutcomeUnknown):
+		return Unknown`,
+		`	case errors.Is(err, backend.ErrOutcomeUnknown):
+		return Refused`,
+	},
+	{
+		"an echo taken for a refusal", "internal/store/write.go",
+		`	if w.doubt {
+`,
+		`	if false {
+`,
+	},
+	{
+		"a committed member folded without its mark", "internal/resolve/resolve.go",
+		`f.Unmarked = r.fates.isCleared(in.Tx, in.Members, rd.Name, r.st.Cached)`,
+		`f.Unmarked = true`,
+	},
+	{
+		"a mark dropped early", "internal/resolve/fates.go",
+		`if !ok || s.Proved <= x.since || !off(s, tx, y) {`,
+		`if !ok || !off(s, tx, y) {`,
+	},
+	{
+		"a mark not carried over", "internal/cell/transition.go",
+		`	if len(f.Drop) == 0 {
+		return c.Marks
+`,
+		`	if len(f.Drop) == 0 {
+		return nil
+`,
+	},
+	{
+		"a pending intent read through", "internal/resolve/resolve.go",
+		`if in.Action == cell.Lock || in.Mode == cell.Staged {`,
+		`if true {`,
+	},
+	{
+		"the confirming read left out", "internal/resolve/status.go",
+		`			if s, err = r.Read(ctx, s.Name); err != nil {
+				return Reading{}, err
+			}
+			if s.Cell.Holds(in.Tx) {`,
+		`			if true {`,
+	},
+	{
+		"a fence forgotten when killing", "internal/resolve/conflict.go",
+		`res, s, err := r.st.Send(ctx, r.st.Prepare(at, next))`,
+		`res, s, err := store.Applied, at, error(nil); _ = next`,
+	},
+	{
+		"intents released before the commit point", "internal/commit/attempt.go",
+		`	return a.commitPrimary()
+`,
+		`	for _, m := range a.members[1:] {
+		drop := cell.Drop(m.landed.Cell, a.id)
+		a.t.e.rs.Send(a.t.ctx, a.t.e.st.Prepare(m.landed, drop))
+	}
+	return a.commitPrimary()
+`,
+	},
+	{
+		"validated before all intents have landed", "internal/commit/attempt.go",
+		`	how, err := a.land()
+	if how != goesOn || err != nil {`,
+		`	if a.mode == cell.Pending {
+		var err error
+		role := resolve.Role{Ranked: true, Priority: a.t.priority}
+		a.stale, err = a.t.validate(p.others, p.others, role)
+		if err != nil || a.stale {
+			return dead, err
+		}
+		p.others = nil
+	}
+	how, err := a.land()
+	if how != goesOn || err != nil {`,
+	},
+	{
+		"a cached value used without validation", "internal/commit/validate.go",
+		`	if sent <= t.begun {
+`,
+		`	if false {
+`,
+	},
+	{
+		"an error of the function returned without validation", "internal/commit/validate.go",
+		`	if t.o.Staleness <= 0 || !t.snapshot(reads) {`,
+		`	if ferr == nil && (t.o.Staleness <= 0 || !t.snapshot(reads)) {`,
+	},
+	{
+		"an unknown commit write taken for failure", "internal/commit/attempt.go",
+		`		case store.Unknown:
+			doubt = true
+`,
+		`		case store.Unknown:
+			return dead, err
+`,
+	},
+	{
+		"a direct write of unknown outcome run again", "internal/commit/doubt.go",
+		`	case m.tells(s):
+		return dead
+	}
+	return inDoubt`,
+		`	case a.mode == 0 || m.tells(s):
+		return dead
+	}
+	return inDoubt`,
+	},
+	{
+		"one member short taken for committed", "internal/resolve/status.go",
+		`case count[atExpected] > 0 || in.Mode == cell.Pending:`,
+		`case count[atExpected] > 1 || in.Mode == cell.Pending:`,
+	},
+	{
+		"a refused wave goes on", "internal/commit/attempt.go",
+		`		case store.Refused:
+			how = dead`,
+		`		case store.Refused:
+			m.landed = m.base.Snapshot`,
+	},
+	{
+		"a mark forgotten by the fence", "internal/cell/transition.go",
+		`	n := *c
+	n.Condemned = false
+`,
+		`	n := *c
+	n.Condemned, n.Marks = false, nil
+`,
+	},
+	{
+		"an insert over a value", "internal/commit/plan.go",
+		`|| m.e.insert && !m.base.Absent()
+`,
+		`|| false && m.e.insert && !m.base.Absent()
+`,
+	},
+	{
+		"a weak snapshot of two instants", "internal/commit/validate.go",
+		`return !since.After(until) &&`,
+		`return`,
+	},
+}

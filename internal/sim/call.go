@@ -1,0 +1,163 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/sim/baton"
+)
+
+// kind is what a call asks of the store.
+type kind uint8
+
+const (
+	get kind = iota
+	put
+	del
+	list
+)
+
+// call is one request to the store. It parks twice at most: until it takes effect, and
+// until its answer arrives.
+type call struct {
+	kind kind
+	id   int
+	t    *baton.Task
+	p    *process
+
+	name    string
+	known   backend.Version // of a get, or the version of a del
+	data    []byte
+	cond    backend.Condition
+	options backend.ListOptions
+
+	// applied is set when it has taken effect, answered when its client knows.
+	applied, answered bool
+	// stalled is the step until which it is held back.
+	stalled int
+
+	object  backend.Object
+	version backend.Version
+	page    backend.Page
+	err     error
+}
+
+// bucket is the store as one process sees it: every call parks until the scheduler
+// decides about it.
+type bucket struct{ p *process }
+
+var _ backend.Backend = bucket{}
+
+func (b bucket) Get(
+	ctx context.Context, name string, known backend.Version,
+) (backend.Object, error) {
+	c := &call{kind: get, name: name, known: known}
+	b.send(ctx, c)
+	return c.object, c.err
+}
+
+func (b bucket) Put(
+	ctx context.Context, name string, data []byte, cond backend.Condition,
+) (backend.Version, error) {
+	c := &call{kind: put, name: name, data: data, cond: cond}
+	b.send(ctx, c)
+	return c.version, c.err
+}
+
+func (b bucket) Delete(ctx context.Context, name string, v backend.Version) error {
+	c := &call{kind: del, name: name, known: v}
+	b.send(ctx, c)
+	return c.err
+}
+
+func (b bucket) List(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
+	c := &call{kind: list, name: o.Prefix, options: o}
+	b.send(ctx, c)
+	return c.page, c.err
+}
+
+// send parks the call until it is answered, or its context ends.
+func (b bucket) send(ctx context.Context, c *call) {
+	if c.err = ctx.Err(); c.err != nil {
+		return
+	}
+	s := b.p.s
+	s.sent++
+	c.id, c.p, c.t = s.sent, b.p, s.world.Current()
+	s.calls = append(s.calls, c)
+	s.world.Park(ctx)
+	if !c.answered {
+		s.abandon(c, ctx.Err())
+	}
+}
+
+func (c *call) write() bool { return c.kind == put || c.kind == del }
+
+// apply makes the call take effect.
+func (s *Sim) apply(c *call) {
+	c.applied = true
+	ctx := context.Background()
+	switch c.kind {
+	case get:
+		c.object, c.err = s.store.Get(ctx, c.name, c.known)
+	case put:
+		c.version, c.err = s.store.Put(ctx, c.name, c.data, c.cond)
+		if c.err == nil {
+			s.witness.Put(relative(c.name), c.data, c.version)
+		}
+	case del:
+		if c.err = s.store.Delete(ctx, c.name, c.known); c.err == nil {
+			s.witness.Remove(relative(c.name))
+		}
+	case list:
+		c.page, c.err = s.store.List(ctx, c.options)
+	}
+}
+
+// answer gives the call's result to its client.
+func (s *Sim) answer(c *call) {
+	c.answered = true
+	s.drop(c)
+	s.world.Wake(c.t)
+}
+
+// answerWith gives the client an error instead of the result.
+func (s *Sim) answerWith(c *call, err error) {
+	c.object, c.version, c.page = backend.Object{}, "", backend.Page{}
+	c.err = err
+	s.answer(c)
+}
+
+// drop takes the call out of the list of parked ones.
+func (s *Sim) drop(c *call) {
+	s.calls = slices.DeleteFunc(s.calls, func(x *call) bool { return x == c })
+}
+
+// abandon ends a call whose context has ended. A write that has not taken effect may
+// still do so.
+func (s *Sim) abandon(c *call, cause error) {
+	s.drop(c)
+	c.object, c.version, c.page = backend.Object{}, "", backend.Page{}
+	c.err = cause
+	if c.write() {
+		c.err = fmt.Errorf("%w: %w", backend.ErrOutcomeUnknown, cause)
+	}
+	s.note(actTimeout, c)
+	if c.write() && !c.applied && s.tape.next()&1 == 1 {
+		s.haunt(c)
+	}
+}
+
+// haunt keeps a copy of a write, which may take effect some time later.
+func (s *Sim) haunt(c *call) {
+	s.ghosts = append(s.ghosts, &call{
+		kind: c.kind, id: c.id, p: c.p,
+		name: c.name, known: c.known, data: c.data, cond: c.cond,
+	})
+}
+
+// relative is an object's name within the database.
+func relative(name string) string { return strings.TrimPrefix(name, database+"/") }

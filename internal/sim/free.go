@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/faulty"
+	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/sim/baton"
+	"github.com/strictkv/strictkv/internal/sim/program"
+)
+
+// RunFree runs a workload with the goroutines of the Go runtime, and faults that each
+// process draws for itself. It can't be replayed, but the race detector sees it: under a
+// baton each hand-over orders memory. Call it in a bubble of testing/synctest, as it
+// sleeps a lot.
+func RunFree(cfg Config) error {
+	if cfg.Txs == 0 {
+		cfg.Txs = txsDefault
+	}
+	start := time.Now()
+	f := &free{params: newParams(cfg), store: memory.New()}
+	f.ledger = &program.Ledger{
+		Seed: cfg.Seed, Keys: f.params.keys, Now: func() time.Duration { return time.Since(start) },
+	}
+	n := f.params.clients
+	all := program.Deal(cfg.Workload, n*f.params.processes, cfg.Txs, cfg.Skip)
+	var wg sync.WaitGroup
+	for i := range f.params.processes {
+		b := f.faults(cfg.Seed, i)
+		wg.Go(func() {
+			f.process(b, all[i*n:(i+1)*n])
+			_ = b.Wait(context.Background()) // it has no end
+		})
+	}
+	wg.Wait()
+	f.process(f.store, []*program.Client{program.Last(len(all), len(f.params.keys))})
+	return f.ledger.Judge()
+}
+
+type free struct {
+	params params
+	store  *memory.Backend
+	ledger *program.Ledger
+}
+
+// faults wraps the store for one process.
+func (f *free) faults(seed uint64, i int) *faulty.Backend {
+	r := baton.Derive(seed, 6, uint64(i))
+	share := func(a action) float64 { return float64(f.params.profile[a]) / 256 }
+	return faulty.New(f.store, faulty.Options{
+		Seed: r.Next(), Delay: 0.7, DelayMax: 2 * f.params.latency,
+		FailBefore: share(actFail), LoseRequest: share(actForget), LoseAnswer: share(actLose),
+		Duplicate: share(actDuplicate), Late: share(actDelay),
+	})
+}
+
+// process opens the database, runs clients, and closes it.
+func (f *free) process(b backend.Backend, clients []*program.Client) {
+	ctx, rt := context.Background(), seam.Real()
+	db, err := open(ctx, rt, b, f.params)
+	if err != nil {
+		f.ledger.Fail("open: %v", err)
+		return
+	}
+	var wg sync.WaitGroup
+	for _, c := range clients {
+		wg.Go(func() { c.Run(ctx, rt, db, f.ledger) })
+	}
+	wg.Wait()
+	if err := db.Close(ctx); err != nil {
+		f.ledger.Fail("close: %v", err)
+	}
+}

@@ -1,0 +1,90 @@
+package sim_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	planted     = flag.Int("sim.planted", 0, "plant bugs, and search each so many times")
+	plantedName = flag.String("sim.bug", "", "plant only the bugs whose name contains it")
+)
+
+// plantedMax is how many schedules may go by until a planted bug is found.
+const plantedMax = 2000
+
+// TestPlanted breaks the engine on purpose, one rule at a time, and counts how many
+// schedules it takes until somebody notices. The good engine passes the same ones
+// (TestSim).
+func TestPlanted(t *testing.T) {
+	if *planted == 0 {
+		t.Skip("builds the engine once for each bug: set -sim.planted=1 to run it")
+	}
+	for _, b := range bugs {
+		if !strings.Contains(b.name, *plantedName) {
+			continue
+		}
+		t.Run(strings.ReplaceAll(b.name, " ", "_"), func(t *testing.T) {
+			binary := b.build(t)
+			var found []int
+			for i := range *planted {
+				found = append(found, search(t, binary, 1000*i))
+			}
+			slices.Sort(found)
+			t.Logf("%s: median %d, all %v", b.name, found[len(found)/2], found)
+		})
+	}
+}
+
+// build compiles this package's tests with the bug.
+func (b bug) build(t *testing.T) string {
+	t.Helper()
+	file, err := filepath.Abs(filepath.Join("../..", b.file))
+	require.NoError(t, err)
+	source, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(source), b.good), "places for it in %s", b.file)
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "broken.go")
+	changed := strings.Replace(string(source), b.good, b.bad, 1)
+	require.NoError(t, os.WriteFile(broken, []byte(changed), 0o600))
+	overlay := filepath.Join(dir, "overlay.json")
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: broken}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
+	binary := filepath.Join(dir, "sim.test")
+	build := exec.Command("go", "test", "-vet=off", "-c", "-overlay", overlay, "-o", binary, ".")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
+var foundLine = regexp.MustCompile(`schedule (\d+): (.*)`)
+
+// search returns the number of schedules until the bug was found.
+func search(t *testing.T, binary string, first int) int {
+	t.Helper()
+	cmd := exec.Command(binary, "-test.run=^TestSim$", "-sim.shrink=false",
+		fmt.Sprintf("-sim.seed=%d", first), fmt.Sprintf("-sim.seeds=%d", plantedMax))
+	out, err := cmd.CombinedOutput()
+	m := foundLine.FindSubmatch(out)
+	if err == nil || m == nil {
+		t.Errorf("not found from seed %d on: %v\n%.2000s", first, err, out)
+		return plantedMax + 1
+	}
+	n, err := strconv.Atoi(string(m[1]))
+	require.NoError(t, err)
+	t.Logf("from seed %d: %s", first, m[0])
+	return n
+}

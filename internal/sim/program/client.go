@@ -1,0 +1,125 @@
+// Package program is what simulated clients do: kinds of transactions that provoke each
+// other, and the record of what each of them saw.
+package program
+
+import (
+	"context"
+	"time"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/sim/baton"
+)
+
+// Client is a program that runs transactions one after another. It outlives the
+// processes that it runs in.
+type Client struct {
+	id    int
+	txs   []int // numbers of the transactions to run
+	next  int   // of txs
+	do    func(x *session, r *baton.Source)
+	under *Record // the transaction that is under way
+}
+
+// Deal makes n clients for a workload, and deals transactions out to them: as many as the
+// workload makes of txs, but for those to skip, by number.
+func Deal(workload string, n, txs int, skip map[int]bool) []*Client {
+	w := Workloads[workload]
+	all := make([]*Client, n)
+	for i := range all {
+		all[i] = &Client{id: i, do: w.do}
+	}
+	for i := range txs * w.Deep {
+		if c := all[i%n]; !skip[i] {
+			c.txs = append(c.txs, i)
+		}
+	}
+	return all
+}
+
+// Last is the client that comes after all others: it checks the database, reads and
+// writes each of n keys, and reads all of them at once.
+func Last(id, n int) *Client {
+	return &Client{id: id, txs: make([]int, n), do: (*session).settle}
+}
+
+// Done tells whether the client has run all its transactions.
+func (c *Client) Done() bool { return c.next == len(c.txs) }
+
+// Crash gives up the transaction that is under way, with its process.
+func (c *Client) Crash() {
+	if c.under != nil {
+		c.under = nil
+		c.next++
+	}
+}
+
+// collection is the name of the collection that holds all keys.
+var collection = []byte("c")
+
+// Run runs the transactions that are left.
+func (c *Client) Run(ctx context.Context, rt seam.Runtime, db *strictkv.DB, l *Ledger) {
+	x := &session{
+		Client: c, l: l, rt: rt, db: db, coll: db.Collection(collection), ctx: ctx,
+	}
+	for !c.Done() {
+		i := c.txs[c.next]
+		r := baton.Derive(l.Seed, 5, uint64(c.id), uint64(i+1), uint64(c.next))
+		c.do(x, &r)
+		c.next++
+	}
+}
+
+// session is a client in one process.
+type session struct {
+	*Client
+	l    *Ledger
+	rt   seam.Runtime
+	db   *strictkv.DB
+	coll *strictkv.Collection
+	ctx  context.Context
+}
+
+// transact runs one transaction and records it.
+func (x *session) transact(
+	ctx context.Context, name string, fn func(t *tx) error, o ...strictkv.TxOption,
+) {
+	x.record(name, func(r *Record) error {
+		return x.db.Tx(ctx, x.run(r, fn), o...)
+	})
+}
+
+// look runs a View and records it: what it sees may be as old as the bound.
+func (x *session) look(ctx context.Context, staleness time.Duration, fn func(t *tx) error) {
+	x.record("view", func(r *Record) error {
+		r.Invoked -= int64(staleness) * instantsPer
+		return x.db.View(ctx, x.run(r, fn), strictkv.MaxStaleness(staleness))
+	})
+}
+
+// glance reads a key without a transaction.
+func (x *session) glance(ctx context.Context, staleness time.Duration, k string) {
+	x.record("read", func(r *Record) error {
+		r.Invoked -= int64(staleness) * instantsPer
+		b, err := x.coll.ReadWeak(ctx, []byte(k), staleness)
+		_, err = (&tx{x: x, r: r}).seen(k, b, err)
+		return err
+	})
+}
+
+func (x *session) record(name string, do func(r *Record) error) {
+	r := x.l.begin(name, x.id, x.txs[x.next])
+	x.under = r
+	err := do(r)
+	x.l.end(r, err)
+	x.under = nil
+}
+
+// run is a function for the database that starts the record anew.
+func (x *session) run(r *Record, fn func(t *tx) error) func(*strictkv.Tx) error {
+	return func(t *strictkv.Tx) error {
+		r.Ops = nil
+		r.Runs++
+		return fn(&tx{Tx: t, x: x, r: r})
+	}
+}

@@ -1,0 +1,154 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/internal/history"
+)
+
+// Ledger collects what all clients of a run did. It is safe for concurrent use.
+type Ledger struct {
+	// Seed decides what transactions do, with Keys.
+	Seed uint64
+	Keys []string
+	// Now is the clock of all clients: the time since the run began.
+	Now func() time.Duration
+	// Note, if not nil, is told when transactions begin and end.
+	Note func(text string)
+
+	mu      sync.Mutex // guards all below
+	instant int64
+	values  int
+	records []*Record
+	err     error
+}
+
+// Record is one transaction as its client saw it: what the last run of its function
+// read and wrote.
+type Record struct {
+	history.Transaction
+	// Name says what kind of transaction it was, Runs how often its function was
+	// called, Err how it ended.
+	Name string
+	Runs int
+	Err  error
+}
+
+// instantsPer is how many instants a nanosecond has room for.
+const instantsPer = 1 << 16
+
+// tickLocked is the next instant: the time, made unique.
+func (l *Ledger) tickLocked() int64 {
+	l.instant = max(l.instant+1, int64(l.Now())*instantsPer)
+	return l.instant
+}
+
+func (l *Ledger) begin(name string, client, tx int) *Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := &Record{Name: name, Transaction: history.Transaction{
+		ID:      fmt.Sprintf("%d.%s", len(l.records), name),
+		Client:  fmt.Sprint(client),
+		Invoked: l.tickLocked(),
+		Status:  history.Unknown,
+	}}
+	l.records = append(l.records, r)
+	if l.Note != nil {
+		l.Note(fmt.Sprintf("begin client %d tx %d %s", client, tx, r.ID))
+	}
+	return r
+}
+
+// errUser is what a function returns to end its transaction.
+var errUser = errors.New("user's error")
+
+func (l *Ledger) end(r *Record, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.Err = err
+	switch {
+	case err == nil:
+		r.Status = history.Committed
+	case errors.Is(err, strictkv.ErrInDoubt):
+	default:
+		r.Status = history.Failed
+		r.Validated = errors.Is(err, errUser) || errors.Is(err, strictkv.ErrAborted)
+		r.Ops = slices.DeleteFunc(r.Ops, func(op history.Op) bool {
+			return op.Kind == history.KindInsert // tried at the commit alone
+		})
+	}
+	if r.Status != history.Unknown {
+		r.Returned = l.tickLocked()
+	}
+	if l.Note != nil {
+		l.Note("end   " + r.String())
+	}
+}
+
+// String tells the end of the transaction.
+func (r *Record) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "client %s %s %s:", r.Client, r.ID, r.Status)
+	for _, op := range r.Ops {
+		b.WriteString(" " + op.String())
+	}
+	if r.Err != nil {
+		fmt.Fprintf(&b, " (%v)", r.Err)
+	}
+	return b.String()
+}
+
+// Fail notes what somebody found wrong by himself; the first error counts.
+func (l *Ledger) Fail(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = fmt.Errorf(format, args...)
+	}
+}
+
+// unique makes a value that is written once, and carries a number.
+func (l *Ledger) unique(n, client int) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.values++
+	return fmt.Sprintf("%d.%d.%d", n, client, l.values)
+}
+
+// number is what a value carries.
+func number(v string) int {
+	n := 0
+	_, _ = fmt.Sscanf(v, "%d.", &n) // nothing in an absent value
+	return n
+}
+
+// Records are the transactions so far.
+func (l *Ledger) Records() []*Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.records)
+}
+
+// Judge checks the history of all transactions.
+func (l *Ledger) Judge() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return l.err
+	}
+	all := make([]history.Transaction, len(l.records))
+	for i, r := range l.records {
+		all[i] = r.Transaction
+	}
+	report, err := history.Check(all, history.Options{})
+	if err != nil {
+		return err
+	}
+	return report.Err()
+}

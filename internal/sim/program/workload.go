@@ -1,0 +1,370 @@
+package program
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/internal/sim/baton"
+)
+
+// Workload is a kind of program that clients run.
+type Workload struct {
+	// KeysMin and KeysMax bound the number of keys.
+	KeysMin, KeysMax int
+	// Deep multiplies the number of transactions.
+	Deep int
+	// do runs one transaction, or a few.
+	do func(x *session, r *baton.Source)
+}
+
+// Workloads are all kinds of programs, by name.
+var Workloads map[string]Workload
+
+func init() { // they refer to each other
+	Workloads = map[string]Workload{
+		"counter":  {1, 3, 1, (*session).count},
+		"bank":     {2, 6, 1, (*session).transfer},
+		"skew":     {2, 4, 1, (*session).skew},
+		"ring":     {3, 8, 1, (*session).ring},
+		"snapshot": {2, 6, 1, (*session).snapshot},
+		"blind":    {1, 4, 1, (*session).blind},
+		"locks":    {2, 5, 1, (*session).locks},
+		"chain":    {1, 4, 1, (*session).chain},
+		"long":     {2, 4, 1, (*session).long},
+		"cancel":   {1, 5, 1, (*session).cancelled},
+		"wide":     {10, 16, 1, (*session).wide},
+		"hot":      {6, 12, 1, (*session).hot},
+		"mix":      {1, 12, 1, (*session).mix},
+		"deep":     {1, 4, 6, (*session).deep},
+		"marks":    {9, 14, 2, (*session).marks},
+		"weak":     {1, 4, 1, (*session).weak},
+	}
+}
+
+// Names are the names of all workloads, in order.
+func Names() []string { return slices.Sorted(maps.Keys(Workloads)) }
+
+func (x *session) keys() []string { return x.l.Keys }
+
+// some chooses n different keys, or all if there are fewer.
+func (x *session) some(r *baton.Source, n int) []string {
+	ks := append([]string{}, x.keys()...)
+	n = min(n, len(ks))
+	for i := range n {
+		j := i + r.Below(len(ks)-i)
+		ks[i], ks[j] = ks[j], ks[i]
+	}
+	return ks[:n]
+}
+
+func (x *session) count(r *baton.Source) {
+	ks := x.some(r, 1+r.Below(3))
+	x.transact(x.ctx, "count", func(t *tx) error { return t.increment(ks...) })
+}
+
+// transfer moves an amount; the sum of all keys stays zero. Some look at all keys.
+func (x *session) transfer(r *baton.Source) {
+	if r.Below(4) == 0 {
+		x.lookAtAll(r)
+		return
+	}
+	ks, amount := x.some(r, 2), 1+r.Below(9)
+	x.transact(x.ctx, "transfer", func(t *tx) error {
+		for i, k := range ks {
+			v, err := t.read(k)
+			if err != nil {
+				return err
+			}
+			if err := t.write(k, number(v.value)+amount*(1-2*i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (x *session) lookAtAll(r *baton.Source) {
+	multi := r.Below(2) == 0
+	fn := func(t *tx) error {
+		if multi {
+			_, err := t.readAll(x.keys())
+			return err
+		}
+		for _, k := range x.keys() {
+			if _, err := t.read(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if r.Below(2) == 0 {
+		x.look(x.ctx, 0, fn)
+	} else {
+		x.transact(x.ctx, "look", fn)
+	}
+}
+
+// skew reads several keys and writes one of them.
+func (x *session) skew(r *baton.Source) {
+	ks := x.some(r, 2+r.Below(2))
+	x.transact(x.ctx, "skew", func(t *tx) error {
+		items, err := t.readAll(ks)
+		if err != nil {
+			return err
+		}
+		return t.write(ks[0], number(items[0].value)+1)
+	})
+}
+
+// ring reads a key and writes its neighbour.
+func (x *session) ring(r *baton.Source) {
+	ks := x.keys()
+	i := r.Below(len(ks))
+	next, own := ks[(i+1)%len(ks)], r.Below(2) == 0
+	x.transact(x.ctx, "ring", func(t *tx) error {
+		v, err := t.read(ks[i])
+		if err != nil {
+			return err
+		}
+		if own {
+			if _, err := t.read(next); err != nil {
+				return err
+			}
+		}
+		return t.write(next, number(v.value)+1)
+	})
+}
+
+func (x *session) snapshot(r *baton.Source) {
+	if r.Below(2) == 0 {
+		x.lookAtAll(r)
+		return
+	}
+	ks := x.some(r, 1+r.Below(len(x.keys())))
+	x.transact(x.ctx, "count", func(t *tx) error { return t.increment(ks...) })
+}
+
+// blind writes, inserts and deletes without reading.
+func (x *session) blind(r *baton.Source) {
+	ks := x.some(r, 1+r.Below(3))
+	ops := make([]int, len(ks))
+	for i := range ops {
+		ops[i] = r.Below(6)
+	}
+	x.transact(x.ctx, "blind", func(t *tx) error {
+		for i, k := range ks {
+			if err := t.change(ops[i], k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// locks reads some keys under locks, and writes others.
+func (x *session) locks(r *baton.Source) {
+	ks := x.some(r, 2+r.Below(2))
+	x.transact(x.ctx, "locks", func(t *tx) error {
+		if err := t.lock(ks[1:]...); err != nil {
+			return err
+		}
+		sum := 0
+		for _, k := range ks {
+			v, err := t.read(k)
+			if err != nil {
+				return err
+			}
+			sum += number(v.value)
+		}
+		return t.write(ks[0], sum+1)
+	})
+}
+
+// chain runs transactions on the same keys back to back.
+func (x *session) chain(r *baton.Source) {
+	ks := x.some(r, 2)
+	for range 1 + r.Below(4) {
+		x.transact(x.ctx, "chain", func(t *tx) error { return t.increment(ks...) })
+	}
+}
+
+// long sleeps within the function, or fails in it.
+func (x *session) long(r *baton.Source) {
+	ks := x.some(r, 1+r.Below(3))
+	d, fails := time.Duration(r.Below(5000))*time.Millisecond, r.Below(4) == 0
+	x.transact(x.ctx, "long", func(t *tx) error {
+		if err := t.increment(ks[0]); err != nil {
+			return err
+		}
+		if err := x.rt.Sleep(x.ctx, d); err != nil {
+			return err
+		}
+		if _, err := t.readAll(ks); err != nil {
+			return err
+		}
+		if fails {
+			return errUser
+		}
+		return nil
+	})
+}
+
+// cancelled gives a transaction little time, or leaves it.
+func (x *session) cancelled(r *baton.Source) {
+	d := time.Duration(r.Below(300)) * time.Millisecond
+	ctx, cancel := x.rt.WithTimeout(x.ctx, d)
+	if r.Below(2) == 0 {
+		ctx, cancel = x.rt.WithCancel(x.ctx)
+		x.rt.Go(func() {
+			_ = x.rt.Sleep(ctx, d)
+			cancel()
+		})
+	}
+	defer cancel()
+	x.one(ctx, r)
+}
+
+// one runs a transaction that does a bit of everything.
+func (x *session) one(ctx context.Context, r *baton.Source) {
+	ks := x.some(r, 1+r.Below(4))
+	ops := make([]int, len(ks))
+	for i := range ops {
+		ops[i] = r.Below(6)
+	}
+	end := r.Below(12)
+	var attempts []strictkv.TxOption
+	if end == 1 {
+		attempts = append(attempts, strictkv.MaxAttempts(1+r.Below(3)))
+	}
+	x.transact(ctx, "one", func(t *tx) error {
+		for i, k := range ks {
+			if err := t.change(ops[i], k); err != nil {
+				return err
+			}
+		}
+		switch end {
+		case 2:
+			return errUser
+		case 3:
+			return t.Abort()
+		}
+		return nil
+	}, attempts...)
+}
+
+// wide writes more keys than an intent lists.
+func (x *session) wide(r *baton.Source) {
+	n, extra := 9+r.Below(len(x.keys())-8), r.Below(3)
+	if r.Below(3) == 0 {
+		n = 1 + r.Below(3)
+	}
+	ks := x.some(r, n)
+	others := x.some(r, extra)
+	x.transact(x.ctx, "wide", func(t *tx) error {
+		if _, err := t.readAll(append(others[:extra:extra], ks...)); err != nil {
+			return err
+		}
+		return t.increment(ks...)
+	})
+}
+
+// hot prefers one key.
+func (x *session) hot(r *baton.Source) {
+	ks := x.some(r, 1+r.Below(3))
+	if r.Below(3) > 0 && !slices.Contains(ks, x.keys()[0]) {
+		ks[0] = x.keys()[0]
+	}
+	other := x.some(r, r.Below(2))
+	x.transact(x.ctx, "hot", func(t *tx) error {
+		if _, err := t.readAll(other); err != nil {
+			return err
+		}
+		return t.increment(ks...)
+	})
+}
+
+// deep writes the same few keys so often that their cells forget.
+func (x *session) deep(r *baton.Source) {
+	ks := x.some(r, 1+r.Below(2))
+	other := x.some(r, r.Below(2))
+	x.transact(x.ctx, "deep", func(t *tx) error {
+		if _, err := t.readAll(other); err != nil {
+			return err
+		}
+		return t.increment(ks...)
+	})
+}
+
+// marks writes one key together with others, again and again, so that its cell
+// collects marks.
+func (x *session) marks(r *baton.Source) {
+	for range 1 + r.Below(6) {
+		ks := append([]string{x.keys()[0]}, x.keys()[1+r.Below(len(x.keys())-1)])
+		other := x.some(r, r.Below(4)/3)
+		x.transact(x.ctx, "marks", func(t *tx) error {
+			if _, err := t.readAll(other); err != nil {
+				return err
+			}
+			return t.increment(ks...)
+		})
+	}
+}
+
+// weak reads what may be old, and without transactions.
+func (x *session) weak(r *baton.Source) {
+	d := []time.Duration{0, 10, 100, 3000}[r.Below(4)] * time.Millisecond
+	switch r.Below(4) {
+	case 0:
+		x.glance(x.ctx, d, x.some(r, 1)[0])
+	case 1, 2:
+		ks := x.some(r, 1+r.Below(len(x.keys())))
+		x.look(x.ctx, d, func(t *tx) error {
+			_, err := t.readAll(ks)
+			return err
+		})
+	default:
+		x.count(r)
+	}
+}
+
+// mix does anything.
+func (x *session) mix(r *baton.Source) {
+	all := []func(*session, *baton.Source){
+		(*session).count, (*session).skew, (*session).ring, (*session).snapshot,
+		(*session).blind, (*session).locks, (*session).chain, (*session).long,
+		(*session).cancelled, (*session).hot, (*session).weak, (*session).inspect,
+	}
+	f := all[r.Below(len(all))]
+	if len(x.keys()) < 2 {
+		f = (*session).cancelled
+	}
+	f(x, r)
+}
+
+// inspect checks the whole database while others use it.
+func (x *session) inspect(_ *baton.Source) {
+	report, err := x.db.Check(x.ctx, strictkv.CheckOptions{})
+	if len(report.Problems) > 0 {
+		x.l.Fail("check: %v (%v)", report.Problems, err)
+	}
+}
+
+// settle checks the database, and reads and writes each key, at the end of all.
+func (x *session) settle(r *baton.Source) {
+	if x.next == 0 {
+		x.inspect(r)
+	}
+	k := x.keys()[x.next]
+	x.transact(x.ctx, "settle", func(t *tx) error { return t.increment(k) })
+	if x.next < len(x.keys())-1 {
+		return
+	}
+	x.look(x.ctx, 0, func(t *tx) error {
+		_, err := t.readAll(x.keys())
+		return err
+	})
+	x.inspect(r)
+}

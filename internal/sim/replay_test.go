@@ -1,0 +1,37 @@
+package sim_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/internal/sim"
+	"github.com/strictkv/strictkv/internal/sim/program"
+)
+
+// TestReplay runs seeds again and again, with one thread and with many: the traces
+// must be the same, byte for byte.
+func TestReplay(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for i, name := range program.Names() {
+		cfg := sim.Config{Workload: name, Seed: uint64(i), Trace: true}
+		first := sim.Run(cfg)
+		for n := range 20 {
+			runtime.GOMAXPROCS([]int{1, 8}[n%2])
+			same(t, first, sim.Run(cfg))
+		}
+		cfg.Tape = first.Tape
+		same(t, first, sim.Run(cfg))
+	}
+}
+
+// same fails with the first line that differs.
+func same(t *testing.T, a, b *sim.Result) {
+	t.Helper()
+	x, y := a.Trace(), b.Trace()
+	for i := range min(len(x), len(y)) {
+		require.Equal(t, x[i], y[i], "%s, seed %d, line %d", a.Config.Workload, a.Config.Seed, i)
+	}
+	require.Equal(t, len(x), len(y), "lines of %s, seed %d", a.Config.Workload, a.Config.Seed)
+}

@@ -1,0 +1,78 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/internal/sim"
+	"github.com/strictkv/strictkv/internal/sim/program"
+)
+
+var (
+	seeds     = flag.Int("sim.seeds", 2600, "schedules, over all workloads or of the one given")
+	soak      = flag.Duration("sim.time", 0, "how long to run, instead of a number of seeds")
+	seed      = flag.Uint64("sim.seed", 0, "first seed")
+	workload  = flag.String("sim.workload", "", "workload; all in turn if empty")
+	txs       = flag.Int("sim.txs", 20, "transactions of a schedule")
+	tapeFlag  = flag.String("sim.tape", "", "decisions, as a failure prints them")
+	skip      = flag.String("sim.skip", "", "numbers of transactions to leave out")
+	quiet     = flag.Bool("sim.quiet", false, "neither shuffle nor preempt")
+	freeSeeds = flag.Int("sim.free", 160, "free-running schedules")
+	trace     = flag.Bool("sim.trace", false, "print the trace")
+	shrink    = flag.Bool("sim.shrink", true, "shrink a failure")
+	all       = flag.Bool("sim.all", false, "go on after a failure")
+)
+
+// config is what the flags say.
+func config(t *testing.T) sim.Config {
+	cfg := sim.Config{Txs: *txs, Quiet: *quiet}
+	if *tapeFlag != "" {
+		var err error
+		cfg.Tape, err = sim.DecodeTape(*tapeFlag)
+		require.NoError(t, err)
+	}
+	if *skip != "" {
+		cfg.Skip = map[int]bool{}
+		for _, f := range strings.Split(*skip, ",") {
+			i, err := strconv.Atoi(f)
+			require.NoError(t, err)
+			cfg.Skip[i] = true
+		}
+	}
+	return cfg
+}
+
+// TestSim runs schedules, and stops at the first that fails.
+func TestSim(t *testing.T) {
+	names := program.Names()
+	if *workload != "" {
+		names = []string{*workload}
+	}
+	start, cfg := time.Now(), config(t)
+	var total sim.Total
+	for i := 0; *soak > 0 && time.Since(start) < *soak || *soak == 0 && i < *seeds; i++ {
+		cfg.Workload, cfg.Seed = names[i%len(names)], *seed+uint64(i/len(names))
+		r := sim.Run(cfg)
+		total.Add(r)
+		if *trace {
+			fmt.Println(r.Report())
+		}
+		if r.Err == nil {
+			continue
+		}
+		t.Errorf("schedule %d: %s seed %d: %v", i+1, cfg.Workload, cfg.Seed, r.Err)
+		if !*all {
+			if *shrink {
+				r = sim.Shrink(r)
+			}
+			t.Fatal(r.Report())
+		}
+	}
+	t.Logf("%v\n%.0f schedules per second", total, float64(total.Runs)/time.Since(start).Seconds())
+}

@@ -1,0 +1,218 @@
+// Package witness watches the cells of a store from above. It knows what no client can
+// know: at each instant, which attempts have committed, and in which cells their intents
+// are. It checks, at each write:
+//
+//   - an intent lands once, at the version that its attempt expects of that member;
+//   - the intent of a committed attempt is not dropped, that of any other not folded
+//     as committed, and an attempt of which an intent was dropped never commits;
+//   - while a cell holds a committed attempt's intent, every folded member carries
+//     its mark.
+package witness
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// Witness is told of every write in the order in which they take effect. Cells are
+// named as within their database.
+type Witness struct {
+	fail     func(error)
+	cells    map[string]held
+	attempts map[txid.ID]*attempt
+}
+
+// held is what is in an object.
+type held struct {
+	*cell.Cell
+	version backend.Version
+}
+
+// attempt is what is known of one that has left intents.
+type attempt struct {
+	id        txid.ID
+	mode      cell.Mode
+	members   []cell.Member // nil until a whole list has been seen
+	landed    map[string]bool
+	holding   int // members that hold the intent
+	committed bool
+	dropped   string // a member that has lost the intent without effect
+}
+
+// New returns a Witness of an empty store, which tells fail what breaks a rule.
+func New(fail func(error)) *Witness {
+	return &Witness{fail: fail, cells: map[string]held{}, attempts: map[txid.ID]*attempt{}}
+}
+
+var noCell = &cell.Cell{}
+
+// Put is told of a write of an object. What is no cell it leaves alone.
+func (w *Witness) Put(name string, data []byte, v backend.Version) {
+	next, err := cell.Decode(data)
+	if err != nil {
+		return // the object meta
+	}
+	old := w.at(name)
+	w.cells[name] = held{next, v}
+	if old.Intent != nil && !next.Holds(old.Intent.Tx) {
+		w.left(name, old, next)
+	}
+	if in := next.Intent; in != nil && !old.Holds(in.Tx) {
+		w.lands(name, old, in)
+	}
+	for _, m := range old.Marks {
+		if _, kept := next.Mark(m.Tx); !kept {
+			w.unmarked(name, m.Tx)
+		}
+	}
+}
+
+func (w *Witness) at(name string) held {
+	if h, ok := w.cells[name]; ok {
+		return h
+	}
+	return held{Cell: noCell}
+}
+
+// Remove is told of a deleted object.
+func (w *Witness) Remove(name string) {
+	if c := w.cells[name]; c.Cell != nil && (c.Intent != nil || len(c.Marks) > 0) {
+		w.fail(fmt.Errorf("witness: %s was removed with an intent or marks", name))
+	}
+	delete(w.cells, name)
+}
+
+func (w *Witness) attempt(id txid.ID) *attempt {
+	a := w.attempts[id]
+	if a == nil {
+		a = &attempt{id: id, landed: map[string]bool{}}
+		w.attempts[id] = a
+	}
+	return a
+}
+
+// lands: an attempt's intent is in a cell.
+func (w *Witness) lands(name string, old held, in *cell.Intent) {
+	a := w.attempt(in.Tx)
+	a.mode = in.Mode
+	if a.members == nil && in.Whole() {
+		a.members = in.List
+	}
+	if a.landed[name] {
+		w.fail(fmt.Errorf("witness: %.4s landed twice in %s", in.Tx, name))
+	}
+	a.landed[name] = true
+	a.holding++
+	if m, ok := in.Find(name); ok && m.Expected != string(old.version) {
+		w.fail(fmt.Errorf("witness: %.4s landed in %s at version %s, expected %s",
+			in.Tx, name, old.version, m.Expected))
+	}
+	if in.Mode == cell.Staged && a.members != nil && len(a.landed) == len(a.members) {
+		w.commits(a) // Commit point.
+	}
+}
+
+func (w *Witness) commits(a *attempt) {
+	a.committed = true
+	if a.dropped != "" {
+		w.fail(fmt.Errorf("witness: %.4s commits, but its intent was dropped from %s",
+			a.id, a.dropped))
+	}
+}
+
+// left: an attempt's intent is not in the cell any more.
+func (w *Witness) left(name string, old held, next *cell.Cell) {
+	in := old.Intent
+	a := w.attempt(in.Tx)
+	a.holding--
+	_, marked := next.Mark(in.Tx)
+	folded := marked || next.Names(in.Tx)
+	primary := in.Primary().Name == name
+	if folded && in.Mode == cell.Pending && primary && !a.committed {
+		w.commits(a) // Commit point.
+	}
+	switch {
+	case folded && !a.committed:
+		w.fail(fmt.Errorf("witness: %.4s was folded in %s, but has not committed",
+			a.id, name))
+	case !folded && a.committed && in.Action != cell.Lock:
+		w.fail(fmt.Errorf("witness: the intent of %.4s, committed, was dropped from %s",
+			a.id, name))
+	case !folded && !a.committed && a.dropped == "":
+		a.dropped = name
+	}
+	if a.committed && !marked {
+		w.unmarked(name, in.Tx)
+	}
+}
+
+// unmarked: a cell does not carry the committed attempt's mark any more.
+func (w *Witness) unmarked(name string, id txid.ID) {
+	a := w.attempt(id)
+	if !a.committed {
+		w.fail(fmt.Errorf("witness: %s carried a mark of %.4s, not committed", name, id))
+	}
+	if a.holding > 0 {
+		w.fail(fmt.Errorf("witness: %s lacks the mark of %.4s, which %d members hold",
+			name, id, a.holding))
+	}
+}
+
+// Settled checks the cells themselves: from what they hold, anybody must come to the
+// outcome that the witness knows.
+func (w *Witness) Settled() error {
+	for _, name := range slices.Sorted(maps.Keys(w.cells)) {
+		c := w.cells[name]
+		if c.Intent == nil {
+			continue
+		}
+		a := w.attempt(c.Intent.Tx)
+		if got := w.status(c.Intent); got != a.committed && c.Intent.Action != cell.Lock {
+			return fmt.Errorf("witness: an observer in %s finds %.4s committed: %v; it is: %v",
+				name, a.id, got, a.committed)
+		}
+	}
+	return nil
+}
+
+// status tells whether an observer who sees the intent finds that it has committed.
+func (w *Witness) status(in *cell.Intent) bool {
+	members := in.List
+	p := w.at(in.Primary().Name)
+	if _, ok := p.Mark(in.Tx); ok {
+		return true
+	}
+	if in.Mode == cell.Pending {
+		return false
+	}
+	if !in.Whole() {
+		if !p.Holds(in.Tx) {
+			return false
+		}
+		members = p.Intent.List
+	}
+	all := true
+	for _, m := range members {
+		c := w.at(m.Name)
+		if _, ok := c.Mark(in.Tx); ok {
+			return true
+		}
+		all = all && c.Holds(in.Tx)
+	}
+	return all
+}
+
+// Tidy checks that no cell holds an intent.
+func (w *Witness) Tidy() error {
+	for _, name := range slices.Sorted(maps.Keys(w.cells)) {
+		if c := w.cells[name]; c.Intent != nil {
+			return fmt.Errorf("witness: an intent of %.4s was left in %s", c.Intent.Tx, name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package witness_test
+
+import (
+	"cmp"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/sim/witness"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+var one = txid.ID{1}
+
+// intent is that of a staged attempt on a and b.
+func intent(mode cell.Mode) *cell.Intent {
+	return &cell.Intent{
+		Tx: one, Mode: mode, Action: cell.Put,
+		Value:   cell.Value{Kind: cell.Inline, Data: []byte("v")},
+		Members: cell.Members{List: []cell.Member{{Name: "a"}, {Name: "b"}}},
+	}
+}
+
+// store is a witness, and what it has found.
+type store struct {
+	*witness.Witness
+	found error
+	n     int
+}
+
+func newStore() *store {
+	s := &store{}
+	s.Witness = witness.New(func(err error) { s.found = cmp.Or(s.found, err) })
+	return s
+}
+
+func (s *store) put(name string, c *cell.Cell) {
+	s.n++
+	s.Put(name, cell.Encode(c, 0), backend.Version(fmt.Sprint(s.n)))
+}
+
+var (
+	empty   = &cell.Cell{}
+	staged  = cell.Place(empty, cell.Fold{}, intent(cell.Staged))
+	pending = cell.Place(empty, cell.Fold{}, intent(cell.Pending))
+)
+
+// committed is the staged intent folded.
+func committed(unmarked bool) *cell.Cell {
+	return cell.Resolve(staged, cell.Fold{Outcome: cell.Committed, Unmarked: unmarked})
+}
+
+func TestWhatIsAllowed(t *testing.T) {
+	for name, do := range map[string]func(s *store){
+		"a commit that is folded": func(s *store) {
+			s.put("a", staged)
+			s.put("b", staged)
+			s.put("a", committed(false))
+			s.put("b", committed(true))
+		},
+		"a pending commit": func(s *store) {
+			s.put("a", pending)
+			s.put("b", pending)
+			s.put("a", cell.Commit(pending, one, cell.Fold{}))
+			s.put("b", cell.Resolve(pending, cell.Fold{Outcome: cell.Committed, Unmarked: true}))
+		},
+		"a dead attempt": func(s *store) {
+			s.put("a", staged)
+			s.put("a", empty)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore()
+			do(s)
+			assert.NoError(t, s.found)
+			assert.NoError(t, s.Settled())
+			assert.NoError(t, s.Tidy())
+		})
+	}
+}
+
+func TestWhatIsNot(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		do   func(s *store)
+		want string
+	}{
+		{"folded without a mark", func(s *store) {
+			s.put("a", staged)
+			s.put("b", staged)
+			s.put("a", committed(true))
+		}, "lacks the mark"},
+		{"a mark dropped", func(s *store) {
+			s.put("a", staged)
+			s.put("b", staged)
+			s.put("a", committed(false))
+			s.put("a", committed(true))
+		}, "lacks the mark"},
+		{"dropped though committed", func(s *store) {
+			s.put("a", staged)
+			s.put("b", staged)
+			s.put("a", empty)
+		}, "was dropped"},
+		{"folded though undecided", func(s *store) {
+			s.put("a", staged)
+			s.put("a", committed(false))
+		}, "has not committed"},
+		{"commits though dropped", func(s *store) {
+			s.put("a", staged)
+			s.put("a", empty)
+			s.put("b", staged)
+		}, "but its intent was dropped"},
+		{"lands at another version", func(s *store) {
+			s.put("a", empty)
+			s.put("a", staged)
+		}, "expected"},
+		{"lands twice", func(s *store) {
+			s.put("a", staged)
+			s.put("a", empty)
+			s.put("a", staged)
+		}, "landed"},
+		{"a mark of nobody", func(s *store) {
+			s.put("a", committed(false))
+			s.put("a", committed(true))
+		}, "not committed"},
+		{"removed with marks", func(s *store) {
+			s.put("a", committed(false))
+			s.Remove("a")
+		}, "was removed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStore()
+			tt.do(s)
+			assert.ErrorContains(t, s.found, tt.want)
+		})
+	}
+}
+
+// TestSettled looks at cells from which an observer would draw the wrong conclusion.
+func TestSettled(t *testing.T) {
+	s := newStore()
+	s.put("a", staged)
+	assert.NoError(t, s.Settled())
+	assert.ErrorContains(t, s.Tidy(), "was left in a")
+	s.put("b", staged)
+	assert.NoError(t, s.Settled())
+	s.put("a", cell.Resolve(staged, cell.Fold{Outcome: cell.Committed, Unmarked: true}))
+	assert.ErrorContains(t, s.Settled(), "an observer in b finds")
+}

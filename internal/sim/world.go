@@ -1,0 +1,184 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/sim/baton"
+	"github.com/strictkv/strictkv/internal/sim/program"
+)
+
+// params are what a seed chooses for a whole run.
+type params struct {
+	processes int
+	clients   int // of each process
+	keys      []string
+	cache     int64
+	patience  time.Duration
+	latency   time.Duration
+	profile   profile
+	crashes   int
+	shuffle   bool
+	preempt   int
+	faultless bool
+	newest    bool // calls that are neither chosen nor harmed: the newest first
+}
+
+// weights are the shares of the faults, in 256ths, at the highest level.
+var weights = profile{
+	actSplit: 40, actLose: 8, actFail: 6, actDelay: 8, actDuplicate: 6, actStall: 6,
+	actGhost: 12, actForget: 3, actTimer: 23, actJump: 1, actOutage: 2, actThrottle: 2,
+	actCrash: 2, actFreeze: 2,
+}
+
+func newParams(cfg Config) params {
+	r := baton.Derive(cfg.Seed, 3)
+	w := program.Workloads[cfg.Workload]
+	p := params{
+		processes: 1 + r.Below(3), clients: 1 + r.Below(3),
+		cache:    []int64{0, 600, 4 << 10, 1 << 20, 1 << 20}[r.Below(5)],
+		patience: []time.Duration{0, 20, 200, 2000, 2000, 10_000}[r.Below(6)] * time.Millisecond,
+		latency:  []time.Duration{1, 5, 20, 80}[r.Below(4)] * time.Millisecond,
+		shuffle:  r.Below(4) > 0,
+		preempt:  []int{0, 8, 8, 3}[r.Below(4)],
+		newest:   r.Below(5) == 0,
+	}
+	for _, k := range allKeys[:w.KeysMin+r.Below(w.KeysMax-w.KeysMin+1)] {
+		p.keys = append(p.keys, k)
+	}
+	switch level := r.Below(8); level {
+	case 0: // no faults, but any order
+		p.faultless = true
+		p.profile[actSplit], p.profile[actTimer] = weights[actSplit], weights[actTimer]
+	default:
+		p.crashes = r.Below(4)
+		for a := range p.profile {
+			if r.Below(4) > 0 {
+				p.profile[a] = uint8(r.Below(int(weights[a]) + 1))
+			}
+		}
+	}
+	return p
+}
+
+var allKeys = []string{
+	"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p",
+}
+
+// process is a simulated process: a handle, and the clients that use it.
+type process struct {
+	*baton.Process
+	s       *Sim
+	db      *strictkv.DB // once it is open
+	clients []*program.Client
+	thaw    int // the step until which it stands still
+}
+
+// start brings up the processes.
+func (s *Sim) start() {
+	n := s.params.clients
+	s.clients = program.Deal(s.cfg.Workload, n*s.params.processes, s.cfg.Txs, s.cfg.Skip)
+	for i := range s.params.processes {
+		s.launch(s.clients[i*n : (i+1)*n])
+	}
+}
+
+// launch starts a process with clients.
+func (s *Sim) launch(clients []*program.Client) {
+	random := baton.Derive(s.cfg.Seed, 4, uint64(s.born))
+	p := &process{Process: s.world.NewProcess(s.born, random), s: s, clients: clients}
+	s.born++
+	s.processes = append(s.processes, p)
+	for _, c := range clients {
+		if !c.Done() {
+			s.unfinished++
+		}
+	}
+	p.Go(p.main)
+}
+
+// main opens the database and starts the clients.
+func (p *process) main() {
+	ctx := seam.NewContext(context.Background(), p)
+	db, err := open(ctx, p, bucket{p}, p.s.params)
+	if err != nil {
+		p.s.world.Fail(err)
+		return
+	}
+	p.db = db
+	for _, c := range p.clients {
+		if !c.Done() {
+			p.Go(func() {
+				c.Run(ctx, p, db, p.s.ledger)
+				p.s.unfinished--
+			})
+		}
+	}
+}
+
+// close closes the handle, in a minute at most.
+func (p *process) close() {
+	ctx, cancel := p.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := p.db.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		p.s.world.Fail(fmt.Errorf("process %d: %w", p.ID(), err))
+	}
+}
+
+// openTries bounds how often a process tries to open the database.
+const openTries = 1000
+
+// open opens the database, however often that takes.
+func open(
+	ctx context.Context, rt seam.Runtime, b backend.Backend, p params,
+) (*strictkv.DB, error) {
+	var err error
+	for range openTries {
+		var db *strictkv.DB
+		db, err = strictkv.Open(ctx, database, b,
+			strictkv.WithCacheSize(p.cache), strictkv.WithPatience(p.patience))
+		if err == nil {
+			return db, nil
+		}
+		if err := rt.Sleep(ctx, time.Second); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("open, %d times: %w", openTries, err)
+}
+
+// crash crashes a process, and starts a new one for its clients.
+func (s *Sim) crash() bool {
+	if s.crashes == 0 || len(s.processes) == 0 {
+		return false
+	}
+	s.crashes--
+	p := s.processes[s.tape.below(len(s.processes))]
+	s.kill(p)
+	for _, c := range p.clients {
+		if !c.Done() {
+			s.unfinished--
+			c.Crash()
+		}
+	}
+	s.launch(p.clients)
+	return true
+}
+
+// kill ends a process. Its writes under way may still land.
+func (s *Sim) kill(p *process) {
+	s.world.Kill(p.Process)
+	s.processes = slices.DeleteFunc(s.processes, func(x *process) bool { return x == p })
+	s.calls = slices.DeleteFunc(s.calls, func(c *call) bool {
+		if c.p == p && c.write() && !c.applied && s.tape.next()&1 == 1 {
+			s.haunt(c)
+		}
+		return c.p == p
+	})
+}
