@@ -41,7 +41,7 @@ func TestTransfers(t *testing.T) {
 	out := b.mustRun(t)
 	assert.Contains(t, out, "the total is right")
 	assert.Positive(t, b.tally.transfers)
-	assert.Equal(t, int64(b.tally.transfers), b.tally.stats.Committed)
+	assert.Equal(t, b.tally.transfers, b.tally.stats.Committed)
 }
 
 func TestKillsOnFolder(t *testing.T) {

@@ -346,6 +346,13 @@ func TestGravest(t *testing.T) {
 			b 3-9 c r(q)=1 r(x)=1 r(y)=0
 			c 3-9 c r(q)=1 r(y)=0
 			m 3-9 c r(x)=1 w(q)=1`, history.GSingle, []string{"a", "b"}},
+		{"short before longer", `
+			0 1-2 c w(x)=0 w(y)=0
+			a 3-9 c r(x)=0 r(y)=0 w(x)=1 w(y)=1
+			c 3-9 c r(q)=1 r(y)=0
+			e 3-9 c r(w)=1 r(y)=0
+			m 3-9 c r(x)=1 w(q)=1
+			n 3-9 c r(q)=1 w(w)=1`, history.GSingle, []string{"a", "m", "c"}},
 		{"without real time before with it", `
 			0 1-2 c w(x)=0 w(y)=0
 			a 3-4 c r(x)=0 r(y)=0 w(x)=1 w(y)=1
@@ -491,7 +498,8 @@ func TestLimit(t *testing.T) {
 		c 1-2 c r(x)=3
 		d 1-2 c i(y)=1
 		e 1-2 c i(y)=2`)
-	assert.Len(t, judge(t, h, history.Options{}).Anomalies, 4)
+	r := judge(t, h, history.Options{})
+	require.Len(t, r.Anomalies, 4)
 	assert.Len(t, judge(t, h, history.Options{Limit: 2}).Anomalies, 2)
 }
 
@@ -518,7 +526,7 @@ func TestReportOfInference(t *testing.T) {
 	require.Len(t, r.Anomalies, 1)
 	assert.Contains(t, r.Anomalies[0].Text, `
   c -> b: c read x=1, then b wrote x=2 (rw)
-    because a -realtime-> b`)
+    because a wrote x=1, and a -realtime-> b`)
 }
 
 func TestUndetermined(t *testing.T) {
@@ -595,7 +603,7 @@ func TestLanes(t *testing.T) {
 			z 3-9 c w(z)=1
 			a 3-9 c w(x)=1 w(y)=1
 			b 3-9 c w(x)=2 w(y)=2
-			d 10-11 c r(x)=2 r(y)=1`, 1, []history.Name{history.G0 + "-realtime"}, 0},
+			d 10-11 c r(x)=2 r(y)=1`, 1, []history.Name{history.G0}, 0},
 		{"two writes without a lane", `
 			z 1-9 c w(y)=1
 			a 2-3 c w(x)=1
@@ -607,4 +615,17 @@ func TestLanes(t *testing.T) {
 			assert.Equal(t, c.open, r.Undetermined)
 		})
 	}
+}
+
+func TestEarliestFirst(t *testing.T) {
+	r := judge(t, script(t, `
+		a 1-3 c i(x)=1
+		b 1-3 c i(x)=2
+		c 4-6 c i(y)=1
+		d 4-6 c i(y)=2
+		e 7-9 c i(z)=1
+		f 7-9 c i(z)=2`), history.Options{Limit: 2})
+	require.Len(t, r.Anomalies, 2)
+	assert.Equal(t, []string{"a", "b"}, r.Anomalies[0].IDs)
+	assert.Equal(t, []string{"c", "d"}, r.Anomalies[1].IDs)
 }

@@ -19,7 +19,7 @@ type frame struct {
 }
 
 // components finds the strongly connected components of two nodes or more among nodes,
-// by Tarjan's algorithm.
+// by Tarjan's algorithm, in the order in which their first transactions were recorded.
 func (g *graph) components(nodes []int32, in scope) [][]int32 {
 	t := tarjan{g: g, in: in, inside: make([]bool, g.size), low: make([]int32, g.size),
 		number: make([]int32, g.size)}
@@ -31,6 +31,7 @@ func (g *graph) components(nodes []int32, in scope) [][]int32 {
 			t.visit(n)
 		}
 	}
+	slices.SortFunc(t.found, func(a, b []int32) int { return int(a[0] - b[0]) })
 	return t.found
 }
 

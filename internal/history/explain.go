@@ -246,15 +246,19 @@ func (s *solver) because(f *finder, i int32, keys map[string]bool) string {
 	keys[k.name] = true
 	switch r := s.x.id(c.read.node); c.rule {
 	case after, before:
-		text := ""
+		var why []string
 		if c.rule == before {
-			text = "\n    because " + r + " read " + k.show(c.read.of)
+			why = append(why, r+" read "+k.show(c.read.of))
+		} else if c.node != none {
+			why = append(why, s.x.id(c.node)+" wrote "+k.show(c.read.of))
 		}
-		p := s.premises(i)[0]
-		if path := s.prove(f, p, i, false); path != nil {
-			text += "\n    because " + s.way(path)
+		if path := s.prove(f, s.premises(i)[0], i, false); path != nil {
+			why = append(why, s.way(path))
 		}
-		return text
+		if why == nil {
+			return ""
+		}
+		return "\n    because " + strings.Join(why, ", and ")
 	default:
 		between := "a delete"
 		if c.read.of == someValue {

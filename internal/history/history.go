@@ -16,11 +16,12 @@
 // Where that leaves the order of two writes of a key open (blind writes, and reads of
 // absence between deletes), Check infers what must hold in every serial order: a write
 // known to precede a read precedes the write that was read, and so on, until nothing
-// more follows. It never reports an anomaly that some serial order explains. It may
-// miss one among blind writes that are concurrent with each other and whose readers
-// are concurrent with them too; Report.Undetermined counts the keys where that is
-// possible. To leave no room, let writers read what they overwrite, or append, and let
-// one transaction read all keys at the end.
+// more follows. It never reports an anomaly that some serial order explains. What it may
+// miss are anomalies that show only when one supposes an order of two writes and finds
+// that neither fits: among concurrent blind writes, and above all among concurrent
+// inserts and deletes of one key. Report.Undetermined counts the keys where that is
+// possible; 0 makes the verdict exact. To get there, let writers and deleters read what
+// they overwrite, or append, and let one transaction read all keys at the end.
 package history
 
 import (

@@ -49,9 +49,7 @@ func newParams(cfg Config) params {
 		preempt:  []int{0, 8, 8, 3}[r.Below(4)],
 		newest:   r.Below(5) == 0,
 	}
-	for _, k := range allKeys[:w.KeysMin+r.Below(w.KeysMax-w.KeysMin+1)] {
-		p.keys = append(p.keys, k)
-	}
+	p.keys = append(p.keys, allKeys[:w.KeysMin+r.Below(w.KeysMax-w.KeysMin+1)]...)
 	switch level := r.Below(8); level {
 	case 0: // no faults, but any order
 		p.faultless = true

@@ -13,6 +13,8 @@ import (
 	"github.com/strictkv/strictkv/internal/sim/baton"
 )
 
+type contextKey struct{}
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world returns a world with one process.
@@ -56,7 +58,7 @@ func TestContextsEnd(t *testing.T) {
 		p.Go(func() { ends[name] = p.NewEvent().Wait(ctx) })
 	}
 	outer, cancel := p.WithCancel(context.Background())
-	inner, _ := p.WithTimeout(context.WithValue(outer, "k", 1), time.Hour)
+	inner, _ := p.WithTimeout(context.WithValue(outer, contextKey{}, 1), time.Hour)
 	wait("cancelled", inner)
 	late, _ := p.WithTimeout(context.Background(), time.Minute)
 	wait("timed out", late)
