@@ -73,7 +73,7 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 		Store: st, Patience: s.patience, Concurrency: max(s.concurrency/2, 1), Logger: s.logger,
 	})
 	return &DB{
-		name: name, rt: rt, st: st, rs: rs, stop: stop, engine: commit.New(st, rs, s.logger),
+		name: name, rt: rt, st: st, rs: rs, stop: stop, engine: commit.New(st, rs),
 	}, nil
 }
 
@@ -137,6 +137,9 @@ func (db *DB) end() {
 func (db *DB) Tx(ctx context.Context, fn func(tx *Tx) error, opts ...TxOption) error {
 	var o commit.Options
 	for _, opt := range opts {
+		if opt == nil {
+			return fmt.Errorf("transaction: nil option: %w", ErrInvalid)
+		}
 		opt.applyTx(&o)
 	}
 	return db.run(ctx, o, fn)
@@ -148,6 +151,9 @@ func (db *DB) Tx(ctx context.Context, fn func(tx *Tx) error, opts ...TxOption) e
 func (db *DB) View(ctx context.Context, fn func(tx *Tx) error, opts ...ViewOption) error {
 	o := commit.Options{ReadOnly: true}
 	for _, opt := range opts {
+		if opt == nil {
+			return fmt.Errorf("view: nil option: %w", ErrInvalid)
+		}
 		opt.applyView(&o)
 	}
 	return db.run(ctx, o, fn)

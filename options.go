@@ -90,6 +90,6 @@ type staleness time.Duration
 func (s staleness) applyView(o *commit.Options) { o.Staleness = time.Duration(s) }
 
 // MaxStaleness lets a View see one snapshot that is at most d old: what is known to
-// have been current at one instant within d is served without a request. 0 or less is
-// strong.
+// have been current at one instant within d of the View's start is served without a
+// request. 0 or less is strong.
 func MaxStaleness(d time.Duration) ViewOption { return staleness(d) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
@@ -174,6 +175,9 @@ func (a *attempt) land() (end, error) {
 
 func (a *attempt) send(ctx context.Context, m *member) {
 	m.result, m.landed, m.err = a.t.e.rs.Send(ctx, m.write)
+	if m.err != nil && a.t.ctx.Err() == nil {
+		m.err = store.NotTheCallers(m.err)
+	}
 }
 
 // answers sorts the answers of a wave. A write that was sent once and refused, or
@@ -336,8 +340,21 @@ func (a *attempt) doubtful(err error) error {
 	if a.mode != 0 {
 		t.e.rs.Resolve(a.id, names, a.mode == cell.Pending)
 	}
-	if cerr := context.Cause(t.ctx); cerr != nil && !errors.Is(err, cerr) {
-		err = errors.Join(cerr, err)
+	return &InDoubtError{Attempt: a.id, Names: names, Err: t.whyDoubt(err)}
+}
+
+// whyDoubt keeps of a cause what its owner may act on: that he left himself, or that the
+// outcome is unknown. It must not match what means "not applied".
+func (t *txn) whyDoubt(err error) error {
+	why := &doubtCause{text: "gave up"}
+	if err != nil {
+		why.text = err.Error()
 	}
-	return &InDoubtError{Attempt: a.id, Names: names, Err: err}
+	if cerr := t.ctx.Err(); cerr != nil {
+		why.is = append(why.is, cerr)
+	}
+	if errors.Is(err, backend.ErrOutcomeUnknown) {
+		why.is = append(why.is, backend.ErrOutcomeUnknown)
+	}
+	return why
 }

@@ -19,7 +19,7 @@ const (
 	resendPauseMin = 20 * time.Millisecond
 	resendPauseMax = 2 * time.Second
 	// liftsMax bounds how often a condemned tombstone is rewritten.
-	liftsMax = 100
+	liftsMax = 20
 )
 
 // clarify reads the cells of writes whose outcome is unknown. It returns those that
@@ -63,14 +63,14 @@ func (a *attempt) clarify(unknown []*member, cause error) (
 	}
 	if how == goesOn && ask {
 		how, err = a.askMembers()
-		return nil, how, errors.Join(err, doubtCause(how, cause))
+		return nil, how, errors.Join(err, onlyIf(how == inDoubt, cause))
 	}
 	return again, how, nil
 }
 
-func doubtCause(how end, cause error) error {
-	if how == inDoubt {
-		return cause
+func onlyIf(wanted bool, err error) error {
+	if wanted {
+		return err
 	}
 	return nil
 }
@@ -104,7 +104,12 @@ func (m *member) tells(s store.Snapshot) bool {
 // about to vanish: the condemnation is lifted before anything is concluded from it.
 func (a *attempt) observe(m *member) (store.Snapshot, error) {
 	rs := a.t.e.rs
-	for range liftsMax {
+	for try := range liftsMax {
+		if try > 0 {
+			if err := a.t.e.rt.Sleep(a.t.ctx, resendPauseMin<<min(try, 6)); err != nil {
+				return store.Snapshot{}, err
+			}
+		}
 		s, err := rs.Read(a.t.ctx, m.e.name)
 		if err != nil || !s.Cell.Condemned || s.Version == m.base.Version {
 			return s, err

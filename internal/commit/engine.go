@@ -24,7 +24,6 @@ package commit
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -44,7 +43,6 @@ type Engine struct {
 	st    *store.Store
 	rs    *resolve.Resolver
 	rt    seam.Runtime
-	log   *slog.Logger
 	stats Stats
 }
 
@@ -66,8 +64,8 @@ type Stats struct {
 }
 
 // New returns an Engine.
-func New(st *store.Store, rs *resolve.Resolver, log *slog.Logger) *Engine {
-	return &Engine{st: st, rs: rs, rt: st.Runtime(), log: log}
+func New(st *store.Store, rs *resolve.Resolver) *Engine {
+	return &Engine{st: st, rs: rs, rt: st.Runtime()}
 }
 
 // Stats are the counters.

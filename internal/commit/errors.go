@@ -45,6 +45,18 @@ func (e *SizeError) Error() string {
 // Is makes the error match ErrTooLarge.
 func (e *SizeError) Is(target error) bool { return target == ErrTooLarge }
 
+// doubtCause is a cause rendered as text, which matches only some errors.
+type doubtCause struct {
+	text string
+	is   []error
+}
+
+// Error is the text.
+func (e *doubtCause) Error() string { return e.text }
+
+// Unwrap returns the errors that it matches.
+func (e *doubtCause) Unwrap() []error { return e.is }
+
 // InDoubtError is ErrInDoubt with the attempt, the names of its cells, and the
 // cause.
 type InDoubtError struct {

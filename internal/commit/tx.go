@@ -79,7 +79,7 @@ func (tx *Tx) call(fn func(*Tx) error) error {
 // Context is the transaction's.
 func (tx *Tx) Context() context.Context { return tx.t.ctx }
 
-// usable returns the error that every further call returns, if there is one. The
+// usableLocked returns the error that every further call returns, if there is one. The
 // caller holds tx.mu.
 func (tx *Tx) usableLocked() error {
 	switch {
@@ -143,7 +143,7 @@ func (tx *Tx) readStore(name string) ([]byte, error) {
 	if !own && !e.read {
 		e.setRead(rd)
 	}
-	return e.result(own)
+	return e.resultLocked(own)
 }
 
 // ReadMulti reads keys in parallel, into values and errs.
@@ -155,11 +155,24 @@ func (tx *Tx) ReadMulti(names []string, values [][]byte, errs []error) {
 			missing = append(missing, i)
 		}
 	}
+	var again []int // keys that are missing twice
+	asked := make(map[string]bool, len(missing))
+	missing = slices.DeleteFunc(missing, func(i int) bool {
+		if asked[names[i]] {
+			again = append(again, i)
+			return true
+		}
+		asked[names[i]] = true
+		return false
+	})
 	_ = seam.Each(tx.t.e.rt, len(missing), func(j int) error {
 		i := missing[j]
 		values[i], errs[i] = tx.readStore(names[i])
 		return nil
 	})
+	for _, i := range again {
+		values[i], _, errs[i] = tx.readLocal(names[i])
+	}
 }
 
 // readLocal reads a key, if that is known without a request.
@@ -172,18 +185,18 @@ func (tx *Tx) readLocal(name string) (v []byte, known bool, err error) {
 	e := tx.entryLocked(name)
 	own := e.op == opPut || e.op == opDelete
 	if !own && !e.read {
-		rd, ok := tx.local(name)
+		rd, ok := tx.localLocked(name)
 		if !ok {
 			return nil, false, nil
 		}
 		e.setRead(rd)
 	}
-	v, err = e.result(own)
+	v, err = e.resultLocked(own)
 	return v, true, err
 }
 
-// result is the value that the function sees. The caller holds tx.mu.
-func (e *entry) result(own bool) ([]byte, error) {
+// resultLocked is the value that the function sees. The caller holds tx.mu.
+func (e *entry) resultLocked(own bool) ([]byte, error) {
 	switch {
 	case own && e.op == opPut:
 		return append([]byte{}, e.data...), nil
@@ -198,9 +211,9 @@ func (e *entry) setRead(rd resolve.Reading) {
 	e.value, e.writer = rd.Effective()
 }
 
-// local finds a key's effective value without a request: as the last refresh saw
+// localLocked finds a key's effective value without a request: as the last refresh saw
 // it, or in the cache.
-func (tx *Tx) local(name string) (resolve.Reading, bool) {
+func (tx *Tx) localLocked(name string) (resolve.Reading, bool) {
 	t := tx.t
 	if rd, ok := t.fresh[name]; ok {
 		return rd, true

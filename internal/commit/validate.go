@@ -42,7 +42,7 @@ func (tx *Tx) reads() []*entry {
 }
 
 // exempt is 1 if one read needs no validation, and moves that to the end: its
-// request was sent by this transaction, after all others had been answered. (Its
+// request was sent since this transaction began, and after all others had been answered. (Its
 // instant is that of the whole transaction: the others were current before, and
 // their validation shows that they still are after.)
 func (t *txn) exempt(reads []*entry) int {

@@ -114,7 +114,8 @@ func (r *Resolver) Admit(ctx context.Context) error {
 // Claim takes a cell out of the queue, since the caller is about to replace it and
 // will fold the intent itself; it returns the attempt that left it, to be queued
 // again if that comes to nothing. If the cell is being resolved just now, it waits
-// for that.
+// for that. An attempt of unknown outcome is settled at once, as it would be in the
+// background.
 func (r *Resolver) Claim(ctx context.Context, name string) (txid.ID, error) {
 	b := r.bg
 	b.mu.Lock()
@@ -127,6 +128,10 @@ func (r *Resolver) Claim(ctx context.Context, name string) (txid.ID, error) {
 		j.claimed = true
 		b.leftLocked(j)
 		b.mu.Unlock()
+		if r.fates.outcome(j.tx) == cell.Undecided {
+			_ = r.retire(ctx, j.name, j.tx) // else it is met like anybody's
+			return j.tx, ctx.Err()
+		}
 		return j.tx, nil
 	}
 	if j.done == nil {
@@ -258,7 +263,10 @@ func (b *background) finish(j *job) {
 // can be.
 func (r *Resolver) retire(ctx context.Context, name string, tx txid.ID) (err error) {
 	s, cached := r.st.Cached(name)
-	for range foldTriesMax {
+	for try := range foldTriesMax {
+		if err := r.rest(ctx, try); err != nil {
+			return err
+		}
 		if !cached {
 			if s, err = r.Read(ctx, name); err != nil {
 				return err
@@ -287,5 +295,5 @@ func (r *Resolver) retire(ctx context.Context, name string, tx txid.ID) (err err
 			return err
 		}
 	}
-	return nil
+	return r.outrun(name, foldTriesMax)
 }

@@ -16,6 +16,8 @@ const (
 	// pauseMin and pauseMax bound the time between two looks at it.
 	pauseMin = 200 * time.Microsecond
 	pauseMax = 500 * time.Millisecond
+	// pauseDoublings bounds how often a pause doubles.
+	pauseDoublings = 12
 	// roundsMin is how many write latencies a younger writer grants an older attempt
 	// in any case: a validated commit has three rounds.
 	roundsMin = 4
@@ -75,13 +77,23 @@ func (r *Resolver) Settle(ctx context.Context, s store.Snapshot, role Role) (Rea
 			if err != nil || settled.Cell != nil {
 				return settled, err
 			}
-		} else if err := r.rt.Sleep(ctx, min(pause, wait)); err != nil {
+			wait = pause // refused or unknown
+		}
+		if err := r.rt.Sleep(ctx, min(pause, wait)); err != nil {
 			return Reading{}, err
 		}
 		if s, err = r.Read(ctx, s.Name); err != nil {
 			return Reading{}, err
 		}
 	}
+}
+
+// rest pauses before a cell is tried again, longer each time.
+func (r *Resolver) rest(ctx context.Context, try int) error {
+	if try == 0 {
+		return ctx.Err()
+	}
+	return r.rt.Sleep(ctx, min(r.firstPause()<<min(try-1, pauseDoublings), pauseMax))
 }
 
 func (r *Resolver) firstPause() time.Duration {

@@ -1,23 +1,30 @@
 package resolve
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
-// fatesMax is how many attempts a handle remembers the end of. A forgotten one is
-// asked for again.
-const fatesMax = 8192
+// Limits of what a handle remembers. What is forgotten is asked for again.
+const (
+	// fatesMax is how many attempts it remembers the end of.
+	fatesMax = 8192
+	// listedMax is how many members of them all.
+	listedMax = 64 << 10
+)
 
 // fates remembers which attempts are final, and of the committed ones which
 // members are known not to hold their intent any more, so that marks can go.
 type fates struct {
-	mu    seam.Mutex // guards all below
-	byTx  map[txid.ID]*fate
-	order []txid.ID // ring, oldest at next once it is full
-	next  int
+	mu     seam.Mutex // guards all below
+	byTx   map[txid.ID]*fate
+	order  []txid.ID // oldest first
+	listed int       // lengths of the lists
 }
 
 type fate struct {
@@ -69,24 +76,33 @@ func (f *fates) settle(tx txid.ID, o cell.Outcome, m cell.Members, now uint64) {
 	if x.outcome != o {
 		panic("resolve: attempt " + tx.String() + " both committed and dead")
 	}
-	x.learnList(m)
+	f.learnList(x, m)
 }
 
-func (x *fate) learnList(m cell.Members) {
-	if x.list == nil && len(m.List) > 0 && m.Whole() {
-		x.list, x.left = m.List, len(m.List)
+func (f *fates) learnList(x *fate, m cell.Members) {
+	if x.cleared || x.list != nil || len(m.List) == 0 || !m.Whole() {
+		return
+	}
+	x.list, x.left = m.List, len(m.List)
+	f.listed += len(x.list)
+	for f.listed > listedMax && len(f.order) > 1 {
+		f.forgetOldest()
 	}
 }
 
 func (f *fates) remember(tx txid.ID, x *fate) {
-	if len(f.order) < fatesMax {
-		f.order = append(f.order, tx)
-	} else {
-		delete(f.byTx, f.order[f.next])
-		f.order[f.next] = tx
-		f.next = (f.next + 1) % fatesMax
+	if len(f.order) == fatesMax {
+		f.forgetOldest()
 	}
+	f.order = append(f.order, tx)
 	f.byTx[tx] = x
+}
+
+func (f *fates) forgetOldest() {
+	tx := f.order[0]
+	f.order = f.order[1:]
+	f.listed -= len(f.byTx[tx].list)
+	delete(f.byTx, tx)
 }
 
 // clear records that a member does not hold the committed attempt's intent.
@@ -94,7 +110,7 @@ func (f *fates) clear(tx txid.ID, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if x := f.byTx[tx]; x != nil && x.outcome == cell.Committed {
-		x.clearMember(name)
+		f.clearMember(x, name)
 	}
 }
 
@@ -102,23 +118,49 @@ func (f *fates) clear(tx txid.ID, name string) {
 func (f *fates) clearAll(tx txid.ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if x := f.byTx[tx]; x != nil && x.outcome == cell.Committed {
-		x.cleared = true
+	if x := f.byTx[tx]; x != nil && x.outcome == cell.Committed && !x.cleared {
+		f.clearWhole(x)
 	}
 }
 
-func (x *fate) clearMember(name string) {
+// clearWhole: the members do not matter any more.
+func (f *fates) clearWhole(x *fate) {
+	f.listed -= len(x.list)
+	x.cleared, x.list, x.clear = true, nil, nil
+}
+
+func (f *fates) clearMember(x *fate, name string) {
+	if x.cleared {
+		return
+	}
 	if len(x.clear) < len(x.list) { // the list may have become known since
 		x.clear = make([]bool, len(x.list))
 	}
-	for i, m := range x.list {
-		if m.Name == name && !x.clear[i] {
-			x.clear[i] = true
-			x.left--
-			x.cleared = x.cleared || x.left == 0
-			return
-		}
+	i := position(x.list, name)
+	if i < 0 || x.clear[i] {
+		return
 	}
+	x.clear[i] = true
+	if x.left--; x.left == 0 {
+		f.clearWhole(x)
+	}
+}
+
+// position finds a member by its name, in a list in name order behind the primary.
+func position(list []cell.Member, name string) int {
+	if len(list) == 0 {
+		return -1
+	}
+	if list[0].Name == name {
+		return 0
+	}
+	i, ok := slices.BinarySearchFunc(list[1:], name, func(m cell.Member, name string) int {
+		return strings.Compare(m.Name, name)
+	})
+	if !ok {
+		return -1
+	}
+	return i + 1
 }
 
 // peek returns what the handle remembers of a cell.
@@ -134,9 +176,9 @@ func (f *fates) isCleared(tx txid.ID, m cell.Members, but string, look peek) boo
 	if x == nil || x.outcome != cell.Committed {
 		return false
 	}
-	x.learnList(m)
+	f.learnList(x, m)
 	if x.list == nil {
-		return x.cleared || x.primaryClears(tx, m.Primary(), but, look)
+		return x.cleared || f.primaryClears(x, tx, m.Primary(), but, look)
 	}
 	for i, y := range x.list {
 		if x.cleared {
@@ -149,18 +191,20 @@ func (f *fates) isCleared(tx txid.ID, m cell.Members, but string, look peek) boo
 		if !ok || s.Proved <= x.since || !off(s, tx, y) {
 			return false
 		}
-		x.seen(tx, s, m.Long && i > 0)
+		f.seen(x, tx, s, m.Long && i > 0)
 	}
 	return true
 }
 
 // primaryClears: with a long list that nobody here knows, only the primary tells.
-func (x *fate) primaryClears(tx txid.ID, p cell.Member, but string, look peek) bool {
+func (f *fates) primaryClears(
+	x *fate, tx txid.ID, p cell.Member, but string, look peek,
+) bool {
 	if p.Name == but {
 		return false
 	}
 	if s, ok := look(p.Name); ok && s.Proved > x.since && off(s, tx, p) {
-		x.seen(tx, s, false)
+		f.seen(x, tx, s, false)
 	}
 	return x.cleared
 }
@@ -168,10 +212,10 @@ func (x *fate) primaryClears(tx txid.ID, p cell.Member, but string, look peek) b
 // seen learns from a member that is off, read after the attempt was known to have
 // committed: if it is also without the mark, somebody else knew that no member
 // holds the intent (with a long list, of the primary alone).
-func (x *fate) seen(tx txid.ID, s store.Snapshot, longSecondary bool) {
-	x.clearMember(s.Name)
-	if _, marked := s.Cell.Mark(tx); !marked && !longSecondary {
-		x.cleared = true
+func (f *fates) seen(x *fate, tx txid.ID, s store.Snapshot, longSecondary bool) {
+	f.clearMember(x, s.Name)
+	if _, marked := s.Cell.Mark(tx); !marked && !longSecondary && !x.cleared {
+		f.clearWhole(x)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 const reliefDepth = 8
 
 // racesMax bounds how often a cell is read and written again since others were faster.
-const racesMax = 100
+const racesMax = 20
 
 // Relieve makes room in a cell that would carry too many marks after a write that
 // folds what is in it and adds extra ones: it helps the oldest marks' transactions
@@ -101,7 +101,10 @@ func (r *Resolver) fullList(
 
 // foldMember folds a committed attempt's intent in one member, if it is there.
 func (r *Resolver) foldMember(ctx context.Context, tx txid.ID, m cell.Member, depth int) error {
-	for range racesMax {
+	for try := range racesMax {
+		if err := r.rest(ctx, try); err != nil {
+			return err
+		}
 		s, err := r.lookAt(ctx, tx, m)
 		if err != nil {
 			return err
@@ -115,13 +118,13 @@ func (r *Resolver) foldMember(ctx context.Context, tx txid.ID, m cell.Member, de
 			return err
 		}
 	}
-	return r.outrun(m.Name)
+	return r.outrun(m.Name, racesMax)
 }
 
 // outrun is the error of who tried to write a cell in vain.
-func (r *Resolver) outrun(name string) error {
-	return fmt.Errorf("rewrite %q: outrun by others %d times: %w",
-		r.st.FullName(name), racesMax, backend.ErrUnavailable)
+func (r *Resolver) outrun(name string, tries int) error {
+	return fmt.Errorf("rewrite %q: refused or unknown %d times: %w",
+		r.st.FullName(name), tries, backend.ErrUnavailable)
 }
 
 // foldIntent replaces a final intent by its outcome.

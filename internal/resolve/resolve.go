@@ -41,13 +41,16 @@ type Resolver struct {
 	fates    *fates
 	met      *met
 	bg       *background
+
+	askMu seam.Mutex // guards asked
+	asked map[txid.ID]*inquiry
 }
 
 // New returns a Resolver. Its background work ends with life, or by Drain.
 func New(life context.Context, o Options) *Resolver {
 	r := &Resolver{
 		st: o.Store, rt: o.Store.Runtime(), patience: o.Patience,
-		fates: newFates(), met: newMet(),
+		fates: newFates(), met: newMet(), asked: map[txid.ID]*inquiry{},
 	}
 	r.bg = newBackground(life, r, o)
 	return r

@@ -29,9 +29,12 @@ func (r *Resolver) Status(ctx context.Context, s store.Snapshot) (Reading, error
 			return rd, nil
 		}
 		in := s.Cell.Intent
-		f, err := r.ask(ctx, s)
-		if err != nil {
-			return Reading{}, err
+		f := finding{fences: []store.Snapshot{s}} // of a pending attempt's primary: undecided
+		if in.Mode != cell.Pending || in.Primary().Name != s.Name {
+			var err error
+			if f, err = r.ask(ctx, s); err != nil {
+				return Reading{}, err
+			}
 		}
 		switch f.verdict {
 		case allUndecided:
@@ -40,6 +43,7 @@ func (r *Resolver) Status(ctx context.Context, s store.Snapshot) (Reading, error
 		case allCommitted:
 			r.Committed(in.Tx, f.members)
 		case someOff:
+			var err error
 			if s, err = r.Read(ctx, s.Name); err != nil {
 				return Reading{}, err
 			}
@@ -65,14 +69,55 @@ type finding struct {
 	fences  []store.Snapshot
 }
 
-// ask reads the members that decide.
+// inquiry is the asking for one attempt's status, which several callers share that met
+// the attempt in different cells.
+type inquiry struct {
+	began   uint64 // logical time
+	done    seam.Event
+	finding finding
+	err     error
+}
+
+// ask asks the members that decide, or joins who is doing so. That the attempt has
+// committed, or that a member is off, is for everybody (who then reads his own cell
+// again). That it is undecided counts only if it was asked after the cell was read.
 func (r *Resolver) ask(ctx context.Context, s store.Snapshot) (finding, error) {
+	tx, entered := s.Cell.Intent.Tx, r.st.Tick()
+	for {
+		q, leads := r.join(tx)
+		if leads {
+			q.finding, q.err = r.askMembers(ctx, s)
+			r.askMu.Lock()
+			delete(r.asked, tx)
+			r.askMu.Unlock()
+			q.done.Set()
+			return q.finding, q.err
+		}
+		if err := q.done.Wait(ctx); err != nil {
+			return finding{}, err
+		}
+		if q.err == nil && (q.finding.verdict != allUndecided || q.began > entered) {
+			return q.finding, nil
+		}
+	}
+}
+
+func (r *Resolver) join(tx txid.ID) (q *inquiry, leads bool) {
+	r.askMu.Lock()
+	defer r.askMu.Unlock()
+	if q := r.asked[tx]; q != nil {
+		return q, false
+	}
+	q = &inquiry{began: r.st.Tick(), done: r.rt.NewEvent()}
+	r.asked[tx] = q
+	return q, true
+}
+
+// askMembers reads the members that decide.
+func (r *Resolver) askMembers(ctx context.Context, s store.Snapshot) (finding, error) {
 	in := s.Cell.Intent
 	p := in.Primary()
 	if in.Mode == cell.Pending {
-		if p.Name == s.Name {
-			return finding{fences: []store.Snapshot{s}}, nil
-		}
 		sights, err := r.look(ctx, in.Tx, []cell.Member{p})
 		return conclude(in, sights), err
 	}
@@ -130,7 +175,10 @@ func (r *Resolver) look(ctx context.Context, tx txid.ID, ms []cell.Member) ([]si
 // condemnation: the tombstone might vanish, and the member be at its expected
 // version, absent, again.
 func (r *Resolver) lookAt(ctx context.Context, tx txid.ID, m cell.Member) (sight, error) {
-	for range racesMax {
+	for try := range racesMax {
+		if err := r.rest(ctx, try); err != nil {
+			return sight{}, err
+		}
 		s, err := r.Read(ctx, m.Name)
 		if err != nil {
 			return sight{}, err
@@ -147,7 +195,7 @@ func (r *Resolver) lookAt(ctx context.Context, tx txid.ID, m cell.Member) (sight
 			return sight{}, err
 		}
 	}
-	return sight{}, r.outrun(m.Name)
+	return sight{}, r.outrun(m.Name, racesMax)
 }
 
 func classify(s store.Snapshot, tx txid.ID, m cell.Member) state {

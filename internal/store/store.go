@@ -174,10 +174,8 @@ func (s *Store) retry(ctx context.Context, send func(ctx context.Context) error)
 			return err
 		case ctx.Err() != nil:
 			return errors.Join(ctx.Err(), err)
-		case try == retriesMax && timedOut(err): // not the caller's deadline
-			return fmt.Errorf("%w: %s", backend.ErrUnavailable, err.Error())
 		case try == retriesMax:
-			return err
+			return NotTheCallers(err)
 		}
 		s.counts.Retried.Add(1)
 		if serr := s.rt.Sleep(ctx, jitter(s.rt, pause)); serr != nil {
@@ -187,13 +185,37 @@ func (s *Store) retry(ctx context.Context, send func(ctx context.Context) error)
 	}
 }
 
-func timedOut(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+// NotTheCallers turns the end of a context that was not the caller's into
+// backend.ErrUnavailable, which is what it means to him.
+func NotTheCallers(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return &timeoutError{err}
+	}
+	return err
 }
+
+// timeoutError hides the end of a context, but not what else an error matches.
+type timeoutError struct{ err error }
+
+func (e *timeoutError) Error() string { return e.err.Error() }
+
+func (e *timeoutError) Is(target error) bool {
+	switch target {
+	case context.DeadlineExceeded, context.Canceled:
+		return false
+	case backend.ErrUnavailable:
+		return !errors.Is(e.err, backend.ErrOutcomeUnknown)
+	}
+	return errors.Is(e.err, target)
+}
+
+// boundedKey marks contexts made by Bounded.
+type boundedKey struct{}
 
 // Bounded derives a context for a wave of requests: one timeout serves them all.
 func (s *Store) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return s.rt.WithTimeout(ctx, 2*requestTimeout)
+	ctx, cancel := s.rt.WithTimeout(ctx, 2*requestTimeout)
+	return context.WithValue(ctx, boundedKey{}, true), cancel
 }
 
 func (s *Store) once(ctx context.Context, send func(ctx context.Context) error) error {
@@ -204,7 +226,7 @@ func (s *Store) once(ctx context.Context, send func(ctx context.Context) error) 
 		return fmt.Errorf("not sent: %w", err)
 	}
 	defer s.limit.Release()
-	if d, ok := ctx.Deadline(); !ok || d.Sub(s.rt.Now()) > 2*requestTimeout {
+	if ctx.Value(boundedKey{}) == nil {
 		short, cancel := s.rt.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		ctx = short

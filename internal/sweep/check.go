@@ -167,17 +167,26 @@ func (c *Checker) committed(
 	ctx context.Context, rd resolve.Reading, problem func(string, ...any),
 ) error {
 	in := rd.Cell.Intent
-	var bare []string
-	for _, m := range in.List {
-		if m.Name == rd.Name {
-			continue
+	isBare := make([]bool, len(in.List))
+	err := seam.Each(c.rt, len(in.List), func(i int) error {
+		if in.List[i].Name == rd.Name {
+			return nil
 		}
-		s, err := c.rs.Read(ctx, m.Name)
+		s, err := c.rs.Read(ctx, in.List[i].Name)
 		if err != nil {
 			return err
 		}
-		if _, marked := s.Cell.Mark(in.Tx); !marked && !s.Cell.Holds(in.Tx) {
-			bare = append(bare, m.Name)
+		_, marked := s.Cell.Mark(in.Tx)
+		isBare[i] = !marked && !s.Cell.Holds(in.Tx)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var bare []string
+	for i, is := range isBare {
+		if is {
+			bare = append(bare, in.List[i].Name)
 		}
 	}
 	if len(bare) == 0 {
