@@ -241,6 +241,7 @@ func TestErrorsStick(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t)
+			s.damaged = true
 			_, err := s.store.Put(s.ctx, "example/+c/=damaged", []byte("?"), backend.IfAbsent())
 			require.NoError(t, err)
 			err = s.db.Tx(s.ctx, func(tx *strictkv.Tx) error {

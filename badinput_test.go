@@ -106,11 +106,14 @@ type shop struct {
 	store *memory.Backend
 	c     *strictkv.Collection
 	other *strictkv.DB
+	// damaged says that the test has broken the database, so that it can't be sound.
+	damaged bool
 }
 
 func newShop(t *testing.T, opts ...strictkv.Option) *shop {
 	s := &shop{store: memory.New()}
 	s.ctx = t.Context()
+	t.Cleanup(func() { s.check(t) })
 	for _, db := range []**strictkv.DB{&s.db, &s.other} {
 		var err error
 		*db, err = strictkv.Open(s.ctx, "example", s.store, opts...)
@@ -120,6 +123,20 @@ func newShop(t *testing.T, opts ...strictkv.Option) *shop {
 	s.c = s.db.Collection([]byte("c"))
 	require.NoError(t, s.c.Write(s.ctx, []byte("key"), []byte("value")))
 	return s
+}
+
+// check expects a sound database, unless the test has damaged it.
+func (s *shop) check(t *testing.T) {
+	if s.damaged {
+		return
+	}
+	ctx := context.Background()
+	db, err := strictkv.Open(ctx, "example", s.store)
+	require.NoError(t, err)
+	r, err := db.Check(ctx, strictkv.CheckOptions{})
+	require.NoError(t, err)
+	require.Empty(t, r.Problems)
+	require.NoError(t, db.Close(ctx))
 }
 
 // objects are all in the store, with their versions.
@@ -470,6 +487,7 @@ func flip(data []byte, bit int) []byte {
 
 // replace puts an object in place of another, whose bytes it is given.
 func (s *shop) replace(t *testing.T, name string, by func(data []byte) []byte) {
+	s.damaged = true
 	o, err := s.store.Get(s.ctx, name, "")
 	require.NoError(t, err)
 	_, err = s.store.Put(s.ctx, name, by(o.Data), backend.IfVersion(o.Version))

@@ -104,7 +104,15 @@ func (f *fire) run() *worker {
 	require.Positive(f.t, f.done.Load(), "nothing was committed")
 	db := f.handle()
 	f.t.Cleanup(func() { require.NoError(f.t, db.Close(context.Background())) })
+	f.check(db)
 	return &worker{db: db, c: db.Collection([]byte("fire"))}
+}
+
+// check expects a sound database. Requests may fail under fire.
+func (f *fire) check(db *strictkv.DB) {
+	report, err := db.Check(f.t.Context(), strictkv.CheckOptions{})
+	require.NoError(f.t, err)
+	require.Empty(f.t, report.Problems)
 }
 
 func (f *fire) handle() *strictkv.DB {
