@@ -61,7 +61,8 @@ var bugs = []bug{
 	},
 	{
 		"the confirming read left out", "internal/resolve/status.go",
-		`			if s, err = r.Read(ctx, s.Name); err != nil {
+		`			var err error
+			if s, err = r.Read(ctx, s.Name); err != nil {
 				return Reading{}, err
 			}
 			if s.Cell.Holds(in.Tx) {`,
