@@ -1,0 +1,461 @@
+package sim_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var countBranches = flag.Bool("sim.branches", false, "count the branches of the protocol")
+
+// Limits of TestBranches.
+const (
+	branchSchedules = 8000
+	coverageMin     = 0.9
+)
+
+// branch is a case that the protocol distinguishes. It is taken when the statement with
+// which the text after ends is run; with a condition, when that holds right behind it. The
+// text must occur once in the file; white space in it stands for any.
+type branch struct{ name, after, when string }
+
+// TestBranches runs schedules with all statements counted, and expects every branch of
+// the protocol to be taken. What runs is a copy of the source, with a marker for each
+// branch, and with the conditions, so that these are counted too.
+func TestBranches(t *testing.T) {
+	if !*countBranches {
+		t.Skip("builds the engine once more: set -sim.branches to run it")
+	}
+	root, probes := copySource(t), 0
+	places := map[string]place{}
+	for _, p := range branches {
+		file := filepath.Join(root, "internal", filepath.FromSlash(p.file))
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		marked, inserted := mark(t, p.file, string(source), p.cases)
+		probes += inserted
+		require.NoError(t, os.WriteFile(file, []byte(marked), 0o600))
+		for _, b := range p.cases {
+			at := marked[:strings.Index(marked, b.marker())]
+			line := 1 + strings.Count(at, "\n")
+			places[b.marker()] = place{line, len(at) - strings.LastIndexByte(at, '\n')}
+		}
+	}
+	blocks := count(t, root)
+	all, reached := coverage(blocks)
+	all, reached = all-probes, reached-probes // all were reached, or something fails below
+	share := float64(reached) / float64(all)
+	fmt.Printf("%d of %d statements of the protocol reached, %.1f %%\n", reached, all, 100*share)
+	assert.Greater(t, share, coverageMin)
+	for _, p := range branches {
+		fmt.Println(p.file)
+		for _, b := range p.cases {
+			n := taken(blocks[p.file], places[b.marker()])
+			fmt.Printf("%10d  %s\n", n, b.name)
+			assert.Positive(t, n, "%s: %s", p.file, b.name)
+		}
+	}
+}
+
+// copySource copies the module's source, and returns where.
+func copySource(t *testing.T) string {
+	t.Helper()
+	from, to := filepath.Join("..", ".."), t.TempDir()
+	err := filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+		relative := strings.TrimPrefix(name, from)
+		into := filepath.Join(to, relative)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && relative != "":
+			return fs.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(into, 0o700)
+		case filepath.Ext(name) != ".go" && !strings.HasPrefix(d.Name(), "go."):
+			return nil
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(into, data, 0o600)
+	})
+	require.NoError(t, err)
+	return to
+}
+
+func (b branch) marker() string { return "/* " + b.name + " */" }
+
+// mark puts markers and conditions into a source file, and counts the conditions.
+func mark(t *testing.T, file, source string, cases []branch) (marked string, inserted int) {
+	t.Helper()
+	type insertion struct {
+		at   int
+		text string
+	}
+	var all []insertion
+	for _, b := range cases {
+		words := strings.Fields(b.after)
+		for i := range words {
+			words[i] = regexp.QuoteMeta(words[i])
+		}
+		at := regexp.MustCompile(strings.Join(words, `\s+`)).FindAllStringIndex(source, -1)
+		require.Len(t, at, 1, "places in %s for %q", file, b.after)
+		text := b.marker()
+		if b.when != "" {
+			text = "\nif " + b.when + " { " + b.marker() + "\n}"
+			inserted++
+		}
+		all = append(all, insertion{at[0][1], text})
+	}
+	slices.SortFunc(all, func(a, b insertion) int { // from the end; at one place, markers last
+		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.text, b.text))
+	})
+	for _, x := range all {
+		source = source[:x.at] + x.text + source[x.at:]
+	}
+	return source, inserted
+}
+
+// place is a position in a file, from 1 on.
+type place struct{ line, column int }
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.line, q.line), cmp.Compare(p.column, q.column))
+}
+
+// block is a row of a coverage profile.
+type block struct {
+	from, to         place
+	statements, runs int
+}
+
+// count runs the simulation of a copy of the source, and returns its blocks by file.
+func count(t *testing.T, root string) map[string][]block {
+	t.Helper()
+	profile := filepath.Join(root, "profile")
+	cmd := exec.Command("go", "test", "-trimpath", "-vet=off", "-covermode=count",
+		"-coverpkg=../commit,../resolve,../store", "-coverprofile", profile,
+		"-run=^TestSim$", ".", "-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", branchSchedules))
+	cmd.Dir = filepath.Join(root, "internal", "sim")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	raw, err := os.ReadFile(profile)
+	require.NoError(t, err)
+	blocks := map[string][]block{}
+	for _, line := range strings.Split(strings.TrimSpace(string(raw)), "\n")[1:] {
+		var b block
+		file, rest, _ := strings.Cut(line, ":")
+		_, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &b.from.line, &b.from.column,
+			&b.to.line, &b.to.column, &b.statements, &b.runs)
+		require.NoError(t, err, "%s", line)
+		file = path.Join(path.Base(path.Dir(file)), path.Base(file))
+		blocks[file] = append(blocks[file], b)
+	}
+	return blocks
+}
+
+// coverage adds up the statements, and those that were run.
+func coverage(blocks map[string][]block) (all, reached int) {
+	for _, file := range blocks { // any order: it is a sum
+		for _, b := range file {
+			all += b.statements
+			if b.runs > 0 {
+				reached += b.statements
+			}
+		}
+	}
+	return all, reached
+}
+
+// taken is how often the innermost block around a place was run.
+func taken(blocks []block, at place) int {
+	var best block
+	for _, b := range blocks {
+		if b.from.compare(at) <= 0 && at.compare(b.to) <= 0 && b.from.compare(best.from) > 0 {
+			best = b
+		}
+	}
+	return best.runs
+}
+
+// Texts after which several branches are told apart.
+const (
+	askedPrimary = `if in.Mode == cell.Pending {
+		sights, err := r.look(ctx, in.Tx, []cell.Member{p})`
+	askedLong   = `if !in.Whole() { sights, err := r.look(ctx, in.Tx, []cell.Member{p})`
+	joined      = `q.done.Wait(ctx); err != nil { return finding{}, err }`
+	askedOthers = `f := conclude(in, sights)`
+	confirmed   = `case someOff: var err error
+		if s, err = r.Read(ctx, s.Name); err != nil { return Reading{}, err }`
+	metSomebody = `if rd.Final() || !role.Writer && rd.readable() {`
+	waitsFor    = `wait := r.grace(rd, role)`
+	killed      = `case res == store.Applied: r.Dead(in.Tx)`
+	notKilled   = `r.st.Send(ctx, r.st.Prepare(at, next))`
+	folded      = `r.fates.clear(in.Tx, w.At.Name)`
+	retires     = `res, err := r.foldIntent(ctx, rd, 0)`
+	attempted   = `how, err := a.run(p)`
+	answered    = `unknown, how, cause := answers(todo)`
+	commitSent  = `res, s, err := rs.Send(ctx, w)`
+	told        = `func (a *attempt) tell(m *member, s store.Snapshot) end {`
+	askedMember = `s := seen[i]`
+	weakRead    = `reads := tx.reads()`
+	met         = `in := rd.Cell.Intent`
+)
+
+// branches are the cases of the protocol, in its words. Those of condemned tombstones, of
+// heartbeats and of a full backlog are not among them: nothing condemns a cell yet, nor
+// beats, and no schedule leaves that much to the background.
+var branches = []struct {
+	file  string
+	cases []branch
+}{
+	{"resolve/status.go", []branch{
+		{"no intent, or its attempt is known to be final", `if rd.Final() { return rd, nil`, ""},
+		{"pending: the intent is in its primary", `f := finding{fences: []store.Snapshot{s}}`,
+			`in.Mode == cell.Pending && in.Primary().Name == s.Name`},
+		{"pending: the primary has the mark", askedPrimary,
+			`err == nil && sights[0].state == marked`},
+		{"pending: the primary holds the intent", askedPrimary,
+			`err == nil && sights[0].state == holds`},
+		{"pending: the primary is at its expected version", askedPrimary,
+			`err == nil && sights[0].state == atExpected`},
+		{"pending: the primary is off", askedPrimary, `err == nil && sights[0].state == isOff`},
+		{"staged: one with the mark", askedOthers,
+			`in.Whole() && f.verdict == allCommitted && f.members.List != nil`},
+		{"staged: all hold the intent", askedOthers,
+			`err == nil && in.Whole() && f.verdict == allCommitted && f.members.List == nil`},
+		{"staged: none off, some at its expected version", askedOthers,
+			`in.Whole() && f.verdict == allUndecided`},
+		{"staged: one off", askedOthers, `in.Whole() && f.verdict == someOff`},
+		{"long list: the primary has the mark", askedLong,
+			`err == nil && sights[0].state == marked`},
+		{"long list: the primary is at its expected version", askedLong,
+			`err == nil && sights[0].state == atExpected`},
+		{"long list: the primary is off", askedLong, `err == nil && sights[0].state == isOff`},
+		{"long list: the primary holds the intent, and one has the mark", askedOthers,
+			`!in.Whole() && f.verdict == allCommitted && f.members.List != nil`},
+		{"long list: all hold the intent", askedOthers,
+			`err == nil && !in.Whole() && f.verdict == allCommitted && f.members.List == nil`},
+		{"long list: none off, some at its expected version", askedOthers,
+			`!in.Whole() && f.verdict == allUndecided`},
+		{"long list: one off, but not the primary", askedOthers,
+			`!in.Whole() && f.verdict == someOff`},
+		{"undecided", `rd.fences, rd.Answered = f.fences, r.st.Tick()`, ""},
+		{"committed", `r.Committed(in.Tx, f.members)`, ""},
+		{"dead: the cell confirms, it still holds the intent", `r.Dead(in.Tx)`, ""},
+		{"the cell does not confirm: start over", confirmed, `!s.Cell.Holds(in.Tx)`},
+		{"a member can't be read", `if err != nil { return nil, err`, ""},
+		{"this handle is asking already: that serves", `q.began > entered) {`, ""},
+		{"this handle is asking already, since too long ago", joined,
+			`q.err == nil && q.finding.verdict == allUndecided && q.began <= entered`},
+	}},
+	{"resolve/conflict.go", []branch{
+		{"a reader does not ask about a lock", `!role.Writer { return r.Known(s), nil`, ""},
+		{"a reader uses the committed value: staged, undecided", metSomebody,
+			`!rd.Final() && rd.Cell.Intent.Mode == cell.Staged`},
+		{"a reader uses the committed value: pending, the primary not reached", metSomebody,
+			`!rd.Final() && rd.Cell.Intent.Mode == cell.Pending`},
+		{"a reader waits for a pending intent that holds its primary", waitsFor,
+			`wait > 0 && !role.Writer`},
+		{"a writer waits", waitsFor, `wait > 0 && role.Writer`},
+		{"a reader has waited long enough", waitsFor, `wait <= 0 && !role.Writer`},
+		{"a writer has waited long enough", waitsFor, `wait <= 0 && role.Writer`},
+		{"settled meanwhile by this handle", `rd.fences = fences`, `rd.Final()`},
+		{"leaves while waiting",
+			`r.rt.Sleep(ctx, min(pause, wait)); err != nil { return Reading{}, err`, ""},
+		{"older meets younger, staged: about a write's latency", `limit = r.st.PutLatency()`, ""},
+		{"older meets younger, pending: at once", `limit = 0`, ""},
+		{"younger meets older: its patience, and some rounds", `limit = max(limit,`, ""},
+		{"a reader without intents: its patience", `limit := r.patience`, `!role.Ranked`},
+		{"killed by a fence", killed, `!at.Cell.Holds(in.Tx)`},
+		{"killed by a fence that makes a tombstone", killed, `at.Version == ""`},
+		{"killed by a fence elsewhere", `s = rd.Snapshot`, ""},
+		{"killed by dropping the intent from the primary", killed, `at.Cell.Holds(in.Tx)`},
+		{"the fence is refused", notKilled, `res == store.Refused`},
+		{"the fence has an unknown outcome", notKilled, `res == store.Unknown`},
+		{"the fence was not applied", notKilled, `res == store.NotApplied`},
+	}},
+	{"resolve/resolve.go", []branch{
+		{"a committed intent is folded, with its mark", folded,
+			`_, ok := w.Next.Mark(in.Tx); ok`},
+		{"a committed intent is folded, without its mark", folded,
+			`_, ok := w.Next.Mark(in.Tx); !ok && r.fates.outcome(in.Tx) == cell.Committed`},
+		{"a dead intent is dropped", folded, `r.fates.outcome(in.Tx) == cell.Dead`},
+		{"a mark is dropped", `f.Drop = append(f.Drop, m.Tx)`, ""},
+		{"a mark is carried over", `f.Drop = append(f.Drop, m.Tx) } }`,
+			`len(f.Drop) < len(rd.Cell.Marks)`},
+	}},
+	{"resolve/fates.go", []branch{
+		{"all members are known not to hold the intent",
+			`f.seen(x, tx, s, m.Long && i > 0) }`, "true"},
+		{"one was seen off, and without the mark", `for i, y := range x.list { if x.cleared {`, ""},
+		{"a member may hold the intent", `!off(s, tx, y) { return false`, ""},
+		{"a long list that is not known: the primary tells", `f.seen(x, tx, s, false)`, ""},
+	}},
+	{"resolve/relief.go", []branch{
+		{"a full cell: the oldest mark's attempt is helped",
+			`tx, members := oldest(rd.Cell, f)`, ""},
+		{"help: a member holds the intent", `r.foldIntent(ctx, r.Known(s.Snapshot), depth+1)`, ""},
+		{"help: a member does not", `r.fates.clear(tx, m.Name)`, ""},
+		{"help with a long list: the primary has it", `m = mark.Members`, ""},
+	}},
+	{"resolve/background.go", []branch{
+		{"a cell is claimed by the next transaction (chaining)", `return j.tx, nil`, ""},
+		{"a cell is claimed of an attempt in doubt: settled at once",
+			`_ = r.retire(ctx, j.name, j.tx)`, ""},
+		{"a cell to be claimed is being resolved", `done := j.done b.mu.Unlock() return`, ""},
+		{"the background leaves a claimed cell", `if j.claimed { b.mu.Unlock() return`, ""},
+		{"a pending attempt in doubt: one cell after the other", `todo = x.jobs`, ""},
+		{"the intent is gone", `!cached || ok && s.Proved > since { return nil`, ""},
+		{"the intent seems gone: read again", `cached = false continue`, ""},
+		{"an intent of an attempt in doubt: kill it", `rd, err = r.kill(ctx, rd)`, ""},
+		{"an intent of a committed attempt", retires, `rd.Outcome == cell.Committed`},
+		{"an intent of a dead attempt", retires, `rd.Outcome == cell.Dead`},
+		{"folding was refused, or unknown", retires,
+			`res == store.Refused || res == store.Unknown`},
+		{"left to others", `b.log.Debug("resolving was left to others",`, ""},
+	}},
+	{"commit/attempt.go", []branch{
+		{"direct: committed", attempted, `how == committed && a.mode == 0`},
+		{"direct: dead", attempted, `how == dead && a.mode == 0`},
+		{"direct: in doubt", attempted, `how == inDoubt && a.mode == 0`},
+		{"parallel: committed", attempted, `how == committed && a.mode == cell.Staged`},
+		{"parallel: dead", attempted, `how == dead && a.mode == cell.Staged`},
+		{"parallel: in doubt", attempted, `how == inDoubt && a.mode == cell.Staged`},
+		{"validated: committed", attempted, `how == committed && a.mode == cell.Pending`},
+		{"validated: dead", attempted, `how == dead && a.mode == cell.Pending`},
+		{"validated: in doubt", attempted, `how == inDoubt && a.mode == cell.Pending`},
+		{"more than 8 members: the primary lists them", `carried.List = a.list.List[:1]`, ""},
+		{"direct: refused", answered, `a.mode == 0 && how == dead && cause == nil`},
+		{"parallel: an intent refused", answered,
+			`a.mode == cell.Staged && how == dead && cause == nil`},
+		{"validated: an intent refused", answered,
+			`a.mode == cell.Pending && how == dead && cause == nil`},
+		{"certainly not applied", answered, `how == dead && cause != nil`},
+		{"direct: unknown", answered, `a.mode == 0 && how == goesOn && len(unknown) > 0`},
+		{"parallel: an intent unknown", answered,
+			`a.mode == cell.Staged && how == goesOn && len(unknown) > 0`},
+		{"validated: an intent unknown", answered,
+			`a.mode == cell.Pending && how == goesOn && len(unknown) > 0`},
+		{"unknown, but another refused", answered, `how == dead && len(unknown) > 0`},
+		{"validated: a read is stale", `a.stale, err = a.t.validate(p.others, p.others, role)`,
+			`a.stale`},
+		{"validated: a read can't be validated",
+			`a.stale, err = a.t.validate(p.others, p.others, role)`, `err != nil`},
+		{"commit write: of several members, with the mark", commitSent, `!fold.Unmarked`},
+		{"commit write: of the only member, without", commitSent, `fold.Unmarked`},
+		{"commit write: applied", `m.landed = s return committed, nil`, ""},
+		{"commit write: not applied", `if !doubt { return dead, err`, ""},
+		{"commit write: refused", commitSent, `res == store.Refused`},
+		{"commit write: unknown", `case store.Unknown: doubt = true`, ""},
+		{"commit write: again", commitSent, `tries > 0`},
+		{"commit write: unknown, and the caller leaves",
+			`return inDoubt, errors.Join(ctx.Err(), err)`, ""},
+		{"commit write: refused, and the intent is gone", `return dead, s, nil`, ""},
+		{"commit write: refused, and the primary can't be read", `return dead, s, err`, ""},
+		{"commit write: unknown, and the primary can't be read", `return inDoubt, s, err`, ""},
+		{"commit write: the primary names the attempt", `return committed, s, nil`, ""},
+		{"commit write: the primary still holds the intent", `return goesOn, s, nil`, ""},
+		{"commit write: the primary is off, all members are asked",
+			`how, err := a.askMembers()`, ""},
+		{"what a dead attempt has left", `t.dead = append(t.dead, leftover{m.e.name`, ""},
+	}},
+	{"commit/doubt.go", []branch{
+		{"the caller leaves with writes unknown",
+			`return nil, a.leaving(), errors.Join(ctx.Err(), cause)`, ""},
+		{"the cells can't be read", `return nil, a.leaving(), errors.Join(err, cause)`, ""},
+		{"parallel: it has landed", told, `a.mode == cell.Staged && s.Cell.Holds(a.id)`},
+		{"validated: it has landed", told, `a.mode == cell.Pending && s.Cell.Holds(a.id)`},
+		{"direct: it has committed", told, `a.mode == 0 && s.Cell.Names(a.id)`},
+		{"parallel: it has committed, and been folded", told,
+			`a.mode == cell.Staged && s.Cell.Names(a.id)`},
+		{"direct: sent again", told, `a.mode == 0 && s.Version == m.base.Version`},
+		{"parallel: sent again", told, `a.mode == cell.Staged && s.Version == m.base.Version`},
+		{"validated: sent again", told, `a.mode == cell.Pending && s.Version == m.base.Version`},
+		{"validated: off, so dead", `case a.mode == cell.Pending: return dead`, ""},
+		{"the cell tells: dead", `case m.tells(s): return dead`, ""},
+		{"the cell can't tell: all members are asked", `how, err = a.askMembers()`, ""},
+		{"asked: one names the attempt, committed",
+			`case s.Cell.Names(a.id): return committed, nil`, ""},
+		{"asked: one still holds the intent, dead", askedMember, `s.Cell.Holds(a.id)`},
+		{"asked: one is at its expected version, dead", askedMember, `s.Version == m.base.Version`},
+		{"asked: one tells, dead", askedMember,
+			`!s.Cell.Names(a.id) && s.Version != m.base.Version && m.tells(s)`},
+		{"asked: none can tell, in doubt", `errors.New("no member's history reaches back")`, ""},
+		{"asked: a member can't be read, in doubt", `if err != nil { return inDoubt, err`, ""},
+		{"the caller leaves before writes are sent again",
+			`return a.leaving(), errors.Join(err, cause)`, ""},
+		{"left: pending, the commit write not sent", `!a.committing { return dead`, ""},
+		{"left: in doubt", `!a.committing { return dead } return inDoubt`, ""},
+	}},
+	{"commit/refresh.go", []branch{
+		{"validation has read what changed: run again", `t.startFrom(p, nil)`, ""},
+		{"a key that was only read has changed", `w != e.writer { return true`, ""},
+		{"a key that was written has changed", `!m.e.base.Absent() { return true`, ""},
+		{"the function runs again", `t.startFrom(p, others) return true, nil`, ""},
+		{"versions alone have moved: a new attempt at once",
+			`if err != nil || !changed(p, others) {`, `err == nil`},
+		{"two refused each other: the younger backs off", `d := min(t.e.st.PutLatency()`, ""},
+	}},
+	{"commit/plan.go", []branch{
+		{"a member's intent is undecided: settle it", `undecided = append(undecided, m)`, ""},
+		{"a member's intent is claimed", `t.claimed = append(`, ""},
+		{"a key that was read has changed before anything is sent", `p.stale = true`,
+			`m.e.read && m.writer != m.e.writer`},
+		{"an insert finds the key at the commit",
+			`p.stale = true`, `m.e.insert && !m.base.Absent()`},
+		{"a key that is not known is taken to be absent", `store.NoObject(e.name)}`, ""},
+		{"needless: deletes of what is absent, and locks", `m.e.setRead(m.base)`, ""},
+		{"not needless", `!m.base.Absent() { return false`, ""},
+		{"a member is full of marks", `relieved = true`, ""},
+	}},
+	{"commit/validate.go", []branch{
+		{"a read is exempt from validation", `return 1`, ""},
+		{"none is exempt: the last came from the cache", `if sent <= t.begun { return 0`, ""},
+		{"none is exempt: it was sent before others were answered",
+			`if e.base.Answered >= sent { return 0`, ""},
+		{"a weak snapshot of one instant", weakRead, `t.o.Staleness > 0 && t.snapshot(reads)`},
+		{"a weak snapshot is not of one instant", weakRead,
+			`t.o.Staleness > 0 && !t.snapshot(reads)`},
+		{"a read has changed", `w != e.writer { stale = true`, ""},
+		{"reads only: they are stale, run again", `if stale { t.e.stats.StaleReads.Add(1)`, ""},
+		{"reads only: they can't be validated", `if err != nil { return true, err`, ""},
+		{"an error of the function, its reads valid", `t.e.stats.Failed.Add(1)`, ""},
+		{"reads only: they are valid", `t.e.stats.ReadOnly.Add(1)`, ""},
+	}},
+	{"commit/tx.go", []branch{
+		{"an insert finds the key in what is known", `case ok && !rd.Absent(): e.setRead(rd)`, ""},
+		{"an insert of what is known to be absent", `case ok: e.known, e.base = true, rd`, ""},
+		{"a blind write fetches its cell", `e.fetch = t.e.rt.NewEvent()`, ""},
+		{"the run begins with what the last one has read",
+			`t.fresh[name]; ok { return rd, true`, ""},
+		{"a key is locked", `e.op = opLock`, ""},
+	}},
+	{"commit/engine.go", []branch{
+		{"the last attempt allowed has failed", `&ConflictError{Attempts: t.failures}`, ""},
+		{"what was left goes to the background", `t.e.rs.Resolve(l[0].tx`, ""},
+		{"a read outside a transaction, from the cache", `if ok { e.stats.Hits.Add(1)`, ""},
+		{"a read outside a transaction, of the store", `e.stats.Misses.Add(1)`, ""},
+	}},
+	{"store/write.go", []branch{
+		{"not applied, sent again", `if result == NotApplied { return cause`, ""},
+		{"refused, but an earlier copy was unknown", `if w.doubt { result = Unknown`, ""},
+	}},
+	{"store/store.go", []branch{
+		{"not modified", `e.Cell, e.Version, e.Size = known.Cell, known.Version, known.Size`, ""},
+		{"a request runs into its timeout, each time", `return &timeoutError{err}`, ""},
+	}},
+}
