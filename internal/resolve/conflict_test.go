@@ -110,6 +110,33 @@ func TestMeetingAnUndecidedAttempt(t *testing.T) {
 	}
 }
 
+// Without any patience two validated attempts that read what the other writes would kill
+// each other in step for ever: a younger one grants an older four write latencies all the
+// same. A reader without intents does not.
+func TestNoPatienceAtAll(t *testing.T) {
+	younger := resolve.Role{Ranked: true, Priority: writer(90).Priority}
+	for _, x := range []struct {
+		name  string
+		role  resolve.Role
+		waits time.Duration
+	}{
+		{"younger writer", writer(90), 4 * grant},
+		{"younger validator", younger, 4 * grant},
+		{"older writer", writer(10), 0},
+		{"reader", reader, 0},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.value(1, "=a", "=b")
+				w.rival(50, cell.Pending, "=a", "=b").place("=a", "=b")
+				_, took := w.clientOf(0).effective("=a", x.role)
+				assert.Equal(t, x.waits, took.Round(time.Millisecond))
+				assert.True(t, w.fenced())
+			})
+		})
+	}
+}
+
 // fenced tells whether the attempt of priority 50 on =a and =b cannot commit any more:
 // some member is off, as a new client finds out.
 func (w *world) fenced() bool {

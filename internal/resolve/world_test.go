@@ -191,7 +191,9 @@ type step struct {
 }
 
 // client opens a handle. Its requests are counted from then on.
-func (w *world) client() *client {
+func (w *world) client() *client { return w.clientOf(patience) }
+
+func (w *world) clientOf(patience time.Duration) *client {
 	c := &client{w: w, count: map[place]int{}}
 	net := faulty.New(w.mem, faulty.Options{Before: c.sent, After: c.answered})
 	ctx := context.Background()
