@@ -18,7 +18,7 @@ const (
 	resolveDelay = 5 * time.Millisecond
 	// foldTriesMax bounds how often a cell is tried. What is left then is for
 	// whoever meets it.
-	foldTriesMax = 6
+	foldTriesMax = 16
 	// backlogFactor times the concurrency is how many cells may wait to be resolved
 	// before commits wait for them.
 	backlogFactor = 8

@@ -100,8 +100,10 @@ func (f *fates) remember(tx txid.ID, x *fate) {
 
 func (f *fates) forgetOldest() {
 	tx := f.order[0]
+	x := f.byTx[tx]
 	f.order = f.order[1:]
-	f.listed -= len(f.byTx[tx].list)
+	f.listed -= len(x.list)
+	x.list, x.clear = nil, nil // the caller may still hold it
 	delete(f.byTx, tx)
 }
 

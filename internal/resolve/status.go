@@ -40,8 +40,6 @@ func (r *Resolver) Status(ctx context.Context, s store.Snapshot) (Reading, error
 		case allUndecided:
 			rd.fences, rd.Answered = f.fences, r.st.Tick()
 			return rd, nil
-		case allCommitted:
-			r.Committed(in.Tx, f.members)
 		case someOff:
 			var err error
 			if s, err = r.Read(ctx, s.Name); err != nil {
@@ -87,6 +85,9 @@ func (r *Resolver) ask(ctx context.Context, s store.Snapshot) (finding, error) {
 		q, leads := r.join(tx)
 		if leads {
 			q.finding, q.err = r.askMembers(ctx, s)
+			if q.err == nil && q.finding.verdict == allCommitted {
+				r.Committed(tx, q.finding.members) // before others could ask again
+			}
 			r.askMu.Lock()
 			delete(r.asked, tx)
 			r.askMu.Unlock()
