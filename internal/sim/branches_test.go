@@ -254,7 +254,7 @@ var branches = []struct {
 		{"long list: one off, but not the primary", askedOthers,
 			`!in.Whole() && f.verdict == someOff`},
 		{"undecided", `rd.fences, rd.Answered = f.fences, r.st.Tick()`, ""},
-		{"committed", `r.Committed(in.Tx, f.members)`, ""},
+		{"committed", `r.Committed(tx, q.finding.members)`, ""},
 		{"dead: the cell confirms, it still holds the intent", `r.Dead(in.Tx)`, ""},
 		{"the cell does not confirm: start over", confirmed, `!s.Cell.Holds(in.Tx)`},
 		{"a member can't be read", `if err != nil { return nil, err`, ""},
