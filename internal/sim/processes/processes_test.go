@@ -186,7 +186,7 @@ func cutOff(h []history.Transaction) int {
 
 // keep saves a history that is wrong.
 func keep(t *testing.T, h []history.Transaction) string {
-	f, err := os.CreateTemp("", "history-*.jsonl")
+	f, err := os.CreateTemp("", "history-*.jsonl") //nolint:usetesting // it must outlive the test
 	require.NoError(t, err)
 	require.NoError(t, history.Encode(f, h...))
 	require.NoError(t, f.Close())
