@@ -96,11 +96,11 @@ func (t *txn) settle(members []*member) error {
 	var undecided []*member
 	for _, m := range members {
 		tx, err := t.e.rs.Claim(t.ctx, m.e.name)
+		if !tx.IsZero() { // also if it failed: it is queued again when the transaction ends
+			t.claimed = append(t.claimed, leftover{name: m.e.name, tx: tx})
+		}
 		if err != nil {
 			return err
-		}
-		if !tx.IsZero() {
-			t.claimed = append(t.claimed, leftover{name: m.e.name, tx: tx})
 		}
 		if m.base = t.latest(m.e); !m.base.Final() {
 			undecided = append(undecided, m)

@@ -56,6 +56,22 @@ func bubble(t *testing.T, cfg sim.Config) (r *sim.Result) {
 	return r
 }
 
+// TestFoundBefore runs schedules that have failed: docs/bugs.md has their stories.
+func TestFoundBefore(t *testing.T) {
+	for _, x := range []struct {
+		workload string
+		seed     uint64
+	}{
+		{"wide", 4},
+		{"cancel", 2005},
+	} {
+		t.Run(fmt.Sprintf("%s_%d", x.workload, x.seed), func(t *testing.T) {
+			r := bubble(t, sim.Config{Workload: x.workload, Seed: x.seed, Txs: 20})
+			require.NoError(t, r.Err)
+		})
+	}
+}
+
 // TestSim runs schedules, and stops at the first that fails.
 func TestSim(t *testing.T) {
 	names := program.Names()
