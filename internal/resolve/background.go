@@ -282,7 +282,7 @@ func (r *Resolver) retire(ctx context.Context, name string, tx txid.ID) (err err
 		cached = false
 		rd, err := r.Status(ctx, s)
 		if err == nil && rd.Cell.Holds(tx) && rd.Outcome == cell.Undecided {
-			rd, err = r.kill(ctx, rd)
+			rd, err = r.kill(ctx, rd, 0)
 		}
 		if err != nil {
 			return err

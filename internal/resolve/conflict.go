@@ -73,13 +73,11 @@ func (r *Resolver) Settle(ctx context.Context, s store.Snapshot, role Role) (Rea
 		}
 		wait := r.grace(rd, role)
 		if wait <= 0 {
-			settled, err := r.kill(ctx, rd)
+			settled, err := r.kill(ctx, rd, pause)
 			if err != nil || settled.Cell != nil {
 				return settled, err
 			}
-			wait = pause // refused or unknown
-		}
-		if err := r.rt.Sleep(ctx, min(pause, wait)); err != nil {
+		} else if err := r.rt.Sleep(ctx, min(pause, wait)); err != nil {
 			return Reading{}, err
 		}
 		if s, err = r.Read(ctx, s.Name); err != nil {
@@ -123,8 +121,11 @@ func (r *Resolver) grace(rd Reading, role Role) time.Duration {
 // kill makes the commit of an undecided attempt impossible, by a fence: it rewrites
 // a member at the version that the attempt expects of it, or drops the intent from
 // a pending attempt's primary. If the fence is not accepted, nothing is known, and
-// the returned Reading is empty.
-func (r *Resolver) kill(ctx context.Context, rd Reading) (Reading, error) {
+// the returned Reading is empty; if its outcome is unknown, after a pause. (A refusal
+// needs none: somebody was faster.)
+func (r *Resolver) kill(
+	ctx context.Context, rd Reading, pause time.Duration,
+) (Reading, error) {
 	in := rd.Cell.Intent
 	at := rd.fences[0]
 	next := cell.Fence(at.Cell)
@@ -141,6 +142,8 @@ func (r *Resolver) kill(ctx context.Context, rd Reading) (Reading, error) {
 		return r.Known(s), nil
 	case res == store.NotApplied, ctx.Err() != nil:
 		return Reading{}, err
+	case res == store.Unknown:
+		return Reading{}, r.rt.Sleep(ctx, pause)
 	}
 	return Reading{}, nil
 }
