@@ -321,7 +321,7 @@ var branches = []struct {
 		{"a pending attempt in doubt: one cell after the other", `todo = x.jobs`, ""},
 		{"the intent is gone", `!cached || ok && s.Proved > since { return nil`, ""},
 		{"the intent seems gone: read again", `cached = false continue`, ""},
-		{"an intent of an attempt in doubt: kill it", `rd, err = r.kill(ctx, rd)`, ""},
+		{"an intent of an attempt in doubt: kill it", `rd, err = r.kill(ctx, rd, 0)`, ""},
 		{"an intent of a committed attempt", retires, `rd.Outcome == cell.Committed`},
 		{"an intent of a dead attempt", retires, `rd.Outcome == cell.Dead`},
 		{"folding was refused, or unknown", retires,
