@@ -136,21 +136,24 @@ func TestPreemption(t *testing.T) {
 
 func TestMisbehaviourIsNoticed(t *testing.T) {
 	var mu seam.Mutex
-	stop := make(chan struct{})
-	defer close(stop)
-	for say, f := range map[string]func(p *baton.Process){
-		"mutexes held": func(p *baton.Process) {
+	for say, f := range map[string]func(p *baton.Process, stop chan struct{}){
+		"mutexes held": func(p *baton.Process, _ chan struct{}) {
 			mu.Lock()
 			defer mu.Unlock()
 			_ = p.Sleep(context.Background(), 1)
 		},
-		"past the seam":          func(*baton.Process) { go func() { <-stop }() },
-		"panic in process 0: oh": func(*baton.Process) { panic("oh") },
+		"past the seam":          func(_ *baton.Process, stop chan struct{}) { go func() { <-stop }() },
+		"panic in process 0: oh": func(*baton.Process, chan struct{}) { panic("oh") },
 	} {
+		// A goroutine on its way out, of a test before this, would be counted as one that
+		// was there before, and hide a stray.
+		goleak.VerifyNone(t)
+		stop := make(chan struct{})
 		w, p := world(t, baton.Options{})
-		p.Go(func() { f(p) })
+		p.Go(func() { f(p, stop) })
 		run(w)
 		assert.ErrorContains(t, w.Err(), say)
+		close(stop)
 		w.Unwind()
 	}
 }
