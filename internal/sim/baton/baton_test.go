@@ -142,7 +142,9 @@ func TestMisbehaviourIsNoticed(t *testing.T) {
 			defer mu.Unlock()
 			_ = p.Sleep(context.Background(), 1)
 		},
-		"past the seam":          func(_ *baton.Process, stop chan struct{}) { go func() { <-stop }() },
+		"past the seam": func(_ *baton.Process, stop chan struct{}) {
+			go func() { <-stop }()
+		},
 		"panic in process 0: oh": func(*baton.Process, chan struct{}) { panic("oh") },
 	} {
 		// A goroutine on its way out, of a test before this, would be counted as one that
