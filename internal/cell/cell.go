@@ -57,7 +57,8 @@ type Value struct {
 	Kind ValueKind
 	// Data are the bytes of an Inline value. Nobody may modify them.
 	Data []byte
-	// Ref, Size (in bytes) and Sum (CRC32C) describe an External value's object.
+	// Ref, Size (in bytes) and Sum (CRC32C) describe an External value's object. Package
+	// store makes what Ref says.
 	Ref  string
 	Size uint64
 	Sum  uint32

@@ -18,13 +18,16 @@ import (
 const (
 	magic         = "SKVC"
 	formatVersion = 1
-	nonceSize     = 8
-	headerSize    = len(magic) + 1 + nonceSize
-	sumSize       = 4
-	sizeMin       = headerSize + sumSize
-	idSize        = 16
-	termsSize     = 8 + 8 + 1 + 1
-	criticalMax   = 127
+	// formatCondemned is the version of condemned tombstones, whose size has a shape of
+	// its own. Cells of version 1 may be condemned too, and have the shape of tombstones.
+	formatCondemned = 2
+	nonceSize       = 8
+	headerSize      = len(magic) + 1 + nonceSize
+	sumSize         = 4
+	sizeMin         = headerSize + sumSize
+	idSize          = 16
+	termsSize       = 8 + 8 + 1 + 1
+	criticalMax     = 127
 )
 
 // The tags of fields. Value fields are the same in a cell and in an intent, the
@@ -56,8 +59,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Shape is what an object's size tells of the cell in it.
 type Shape uint8
 
-// The shapes of cells: the size of the object modulo 4. No cell has a size of 3
-// modulo 4.
+// The shapes of cells: the size of the object modulo 4.
 const (
 	// ShapeValue is a cell with a value and without an intent.
 	ShapeValue Shape = iota
@@ -65,6 +67,8 @@ const (
 	ShapeTombstone
 	// ShapeIntent is a cell with an intent.
 	ShapeIntent
+	// ShapeCondemned is a tombstone that is condemned: it has neither intent nor marks.
+	ShapeCondemned
 )
 
 // ShapeOf tells the shape of the cell in an object of size bytes.
@@ -75,10 +79,12 @@ func (c *Cell) Shape() Shape {
 	switch {
 	case c.Intent != nil:
 		return ShapeIntent
-	case c.Value.Kind == Absent:
-		return ShapeTombstone
-	default:
+	case c.Value.Kind != Absent:
 		return ShapeValue
+	case c.Condemned:
+		return ShapeCondemned
+	default:
+		return ShapeTombstone
 	}
 }
 
@@ -93,11 +99,19 @@ func Encode(c *Cell, nonce uint64) []byte {
 	pad := (int(c.Shape()) - n) & 3
 	b := make([]byte, 0, n+pad)
 	b = append(b, magic...)
-	b = append(b, formatVersion)
+	b = append(b, c.format())
 	b = binary.LittleEndian.AppendUint64(b, nonce)
 	b = c.appendFields(b)
 	b = append(b, "\x00\x00\x00"[:pad]...)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// format is the version that c is stored in.
+func (c *Cell) format() byte {
+	if c.Condemned {
+		return formatCondemned
+	}
+	return formatVersion
 }
 
 func (c *Cell) fieldsSize() int {

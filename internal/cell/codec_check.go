@@ -15,7 +15,7 @@ func (c *Cell) check() error {
 		return fmt.Errorf("%d recent attempts", len(c.Recent))
 	case len(c.Marks) > MarksMax:
 		return fmt.Errorf("%d marks", len(c.Marks))
-	case c.Condemned && (c.Shape() != ShapeTombstone || len(c.Marks) > 0):
+	case c.Condemned && (c.Shape() != ShapeCondemned || len(c.Marks) > 0):
 		return errors.New("condemned, but not a tombstone without intent and marks")
 	}
 	for i := range c.Recent {

@@ -14,8 +14,8 @@ var (
 	errMalformed = errors.New("malformed field")
 )
 
-// Decode reads what Encode wrote, and nothing else: apart from fields that may be
-// ignored, every cell has one stored form for each nonce. Inline values alias data,
+// Decode reads what Encode writes, or wrote in version 1 of the format, and nothing else:
+// apart from fields that may be ignored, every cell has one stored form for each nonce. Inline values alias data,
 // which nobody may modify. An error that does not match ErrFormat means that the
 // object is damaged or no cell.
 func Decode(data []byte) (*Cell, error) {
@@ -30,8 +30,14 @@ func Decode(data []byte) (*Cell, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("cell: %w", err)
 	}
-	if s := ShapeOf(int64(len(data))); s != c.Shape() {
-		return nil, fmt.Errorf("cell: a size of shape %d, content of shape %d", s, c.Shape())
+	v, shape := data[len(magic)], c.Shape()
+	if c.Condemned && v == formatVersion {
+		shape = ShapeTombstone
+	} else if c.format() != v {
+		return nil, fmt.Errorf("cell: version %d, content of version %d", v, c.format())
+	}
+	if s := ShapeOf(int64(len(data))); s != shape {
+		return nil, fmt.Errorf("cell: a size of shape %d, content of shape %d", s, shape)
 	}
 	return c, nil
 }
@@ -45,8 +51,9 @@ func open(data []byte) ([]byte, error) {
 	if string(data[:len(magic)]) != magic {
 		return nil, errors.New("foreign object: wrong magic")
 	}
-	if v := data[len(magic)]; v != formatVersion {
-		return nil, fmt.Errorf("%w: found %d, supported is %d", ErrFormat, v, formatVersion)
+	if v := data[len(magic)]; v != formatVersion && v != formatCondemned {
+		return nil, fmt.Errorf("%w: found %d, supported are up to %d",
+			ErrFormat, v, formatCondemned)
 	}
 	body, sum := data[:len(data)-sumSize], data[len(data)-sumSize:]
 	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(sum) {

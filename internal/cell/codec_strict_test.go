@@ -170,10 +170,25 @@ func TestUnknownFields(t *testing.T) {
 
 func TestOtherFormatVersions(t *testing.T) {
 	data := cell.Encode(valued(), nonce)
-	data[4] = 2 // with a checksum that this version need not understand
+	data[4] = 3 // with a checksum that this version need not understand
 	_, err := cell.Decode(data)
 	require.ErrorIs(t, err, cell.ErrFormat)
-	assert.Contains(t, err.Error(), "found 2, supported is 1")
+	assert.Contains(t, err.Error(), "found 3, supported are up to 2")
+}
+
+// A condemned tombstone is of version 2, all else of version 1.
+func TestVersionGoesWithTheContent(t *testing.T) {
+	for c, version := range map[*cell.Cell]byte{
+		valued():                         2,
+		{Writer: id(1)}:                  2,
+		{Writer: id(1), Condemned: true}: 1,
+	} {
+		data := cell.Encode(c, nonce)
+		data[4] = version
+		_, err := cell.Decode(resum(data))
+		require.Error(t, err)
+		require.NotErrorIs(t, err, cell.ErrFormat)
+	}
 }
 
 func TestForeignObjects(t *testing.T) {

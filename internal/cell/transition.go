@@ -89,6 +89,17 @@ func Drop(c *Cell, tx txid.ID) *Cell {
 	return n
 }
 
+// Condemn announces that the tombstone will be removed. Any other write of the cell, and
+// any conclusion drawn from it, lifts that. It panics if there is an intent or a mark.
+func Condemn(c *Cell) *Cell {
+	if c.Shape() != ShapeTombstone || len(c.Marks) > 0 {
+		panic("cell: only a tombstone without intent and marks can be condemned")
+	}
+	n := *c
+	n.Condemned = true
+	return &n
+}
+
 // MarksAfter is how many marks the cell would carry after a write with f.
 func MarksAfter(c *Cell, f Fold) int {
 	n := len(c.Marks)

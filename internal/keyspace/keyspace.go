@@ -4,11 +4,12 @@
 //
 //	<db>/meta                        format version and database id
 //	<db>/=<key>                      the cell of a key
-//	<db>/*<key>.<32 hex>             an external value of that key, by attempt
+//	<db>/*<key>.<32 hex>             an external value of that key, by its id
 //	<db>/+<name>/                    the folder of a collection, which holds
 //	<db>/+<name>/=<key>                its cells,
 //	<db>/+<name>/*<key>.<32 hex>       their external values,
 //	<db>/+<name>/+<name>/...           and the folders of its collections
+//	<db>/clock.<32 hex>              a sweep's question for the store's time
 //
 // Keys and names are encoded as encode.go says. No encoded name contains a
 // slash, so listing a folder with the delimiter "/" rolls up its collections, and
