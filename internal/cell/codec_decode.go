@@ -14,10 +14,10 @@ var (
 	errMalformed = errors.New("malformed field")
 )
 
-// Decode reads what Encode writes, or wrote in version 1 of the format, and nothing else:
-// apart from fields that may be ignored, every cell has one stored form for each nonce. Inline values alias data,
-// which nobody may modify. An error that does not match ErrFormat means that the
-// object is damaged or no cell.
+// Decode reads what Encode writes, or wrote in version 1 of the format, and nothing
+// else: apart from fields that may be ignored, every cell has one stored form for each
+// nonce. Inline values alias data, which nobody may modify. An error that does not match
+// ErrFormat means that the object is damaged or no cell.
 func Decode(data []byte) (*Cell, error) {
 	body, err := open(data)
 	if err != nil {
