@@ -106,14 +106,95 @@ func (c counter) Put(
 	return c.Backend.Put(ctx, name, data, cond)
 }
 
+// TestDeleteAndListSufferToo: a Delete suffers what a Put does, and a List what a Get
+// does.
 func TestDeleteAndListSufferToo(t *testing.T) {
-	store := memory.New()
-	v := put(t, store, "name", "old", backend.IfAbsent())
-	client := faulty.New(store, faulty.Options{LoseAnswer: 1})
-	_, err := client.List(t.Context(), backend.ListOptions{})
-	assert.ErrorIs(t, err, backend.ErrUnavailable)
-	assert.ErrorIs(t, client.Delete(t.Context(), "name", v), backend.ErrOutcomeUnknown)
-	assert.Zero(t, store.Len())
+	type counts = faulty.Counts
+	refused := []error{backend.ErrUnavailable, backend.ErrThrottled}
+	unknown := []error{backend.ErrOutcomeUnknown}
+	unavailable := []error{backend.ErrUnavailable}
+	for name, tc := range map[string]struct {
+		o            faulty.Options
+		delete, list []error // one of these; nil: success
+		sent         int     // copies of the Delete that reached the store
+		counts       counts
+	}{
+		"none": {faulty.Options{}, nil, nil, 1, counts{Calls: 2}},
+		"fail before": {
+			faulty.Options{FailBefore: 1}, refused, refused, 0,
+			counts{Calls: 2, FailuresBefore: 2},
+		},
+		"lose request": {
+			faulty.Options{LoseRequest: 1}, unknown, unavailable, 0,
+			counts{Calls: 2, LostRequests: 2},
+		},
+		"lose answer": {
+			faulty.Options{LoseAnswer: 1}, unknown, unavailable, 1,
+			counts{Calls: 2, LostAnswers: 2},
+		},
+		"duplicate": {
+			faulty.Options{Duplicate: 1}, unknown, nil, 2, counts{Calls: 2, Duplicates: 1},
+		},
+		"late": {faulty.Options{Late: 1}, unknown, nil, 1, counts{Calls: 2, LateWrites: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := memory.New()
+			v := put(t, store, "name", "old", backend.IfAbsent())
+			sent := make(chan error, 2)
+			client := faulty.New(deleter{store, sent}, tc.o)
+			requireOneOf(t, tc.delete, client.Delete(t.Context(), "name", v))
+			require.NoError(t, client.Wait(t.Context()))
+			assert.Len(t, sent, tc.sent, "copies of the Delete that reached the store")
+			assert.Equal(t, tc.sent == 0, store.Len() == 1, "whether the object is left")
+			_, err := client.List(t.Context(), backend.ListOptions{})
+			requireOneOf(t, tc.list, err)
+			assert.Equal(t, tc.counts, client.Counts())
+		})
+	}
+}
+
+// deleter sends on the outcome of each Delete that reaches a store.
+type deleter struct {
+	backend.Backend
+	sent chan<- error
+}
+
+func (d deleter) Delete(ctx context.Context, name string, v backend.Version) error {
+	err := d.Backend.Delete(ctx, name, v)
+	d.sent <- err
+	return err
+}
+
+// TestLateDelete lands after its delay, whatever has become of its caller, and then only
+// if the object is still at the version.
+func TestLateDelete(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			store := memory.New()
+			v := put(t, store, "name", "old", backend.IfAbsent())
+			sent := make(chan error, 1)
+			client := faulty.New(deleter{store, sent}, faulty.Options{
+				Late: 1, DelayMax: time.Hour,
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			require.ErrorIs(t, client.Delete(ctx, "name", v), backend.ErrOutcomeUnknown)
+			cancel()
+			client.Crash()
+			synctest.Wait()
+			require.Empty(t, sent, "the Delete landed before its delay")
+			if replaced {
+				put(t, store, "name", "new", backend.IfVersion(v))
+			}
+			require.NoError(t, client.Wait(t.Context()))
+			require.Len(t, sent, 1, "copies of the Delete that reached the store")
+			if err := <-sent; replaced {
+				assert.ErrorIs(t, err, backend.ErrPrecondition)
+			} else {
+				assert.NoError(t, err)
+				assert.Zero(t, store.Len())
+			}
+		})
+	}
 }
 
 func TestSameSeedSameFaults(t *testing.T) {

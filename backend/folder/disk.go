@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 )
 
 // disk is the directory that holds the store. Its calls take paths relative to it,
@@ -77,6 +78,30 @@ func (d disk) names(dir string) ([]string, error) {
 	}
 	defer f.Close()
 	return f.Readdirnames(-1)
+}
+
+// changed is the time of a folder's last change, zero if the file system does not tell.
+func (d disk) changed(dir string) (time.Time, error) {
+	info, err := d.stat(dir)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if at, ok := changed(info); ok {
+		return at, nil
+	}
+	return time.Time{}, nil
+}
+
+func (d disk) stat(rel string) (fs.FileInfo, error) {
+	if p, ok := d.path(rel); ok {
+		return os.Stat(p)
+	}
+	r, err := d.root()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.Stat(rel)
 }
 
 // mkdir makes an unsettled folder.

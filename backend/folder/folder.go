@@ -31,7 +31,8 @@ import (
 )
 
 // Backend is a directory of objects. Make one with New. It keeps no files open and no
-// goroutines, and needs no closing.
+// goroutines, and needs no closing; of listings that were given up, it keeps the names
+// of up to 4 large directories.
 //
 // A call whose context ends before it has had any effect is ErrUnavailable, and
 // matches the context's error too.
@@ -39,6 +40,8 @@ type Backend struct {
 	disk  disk
 	fsync func(*os.File) error // nil: no sync
 	gates [shards]chan struct{}
+	// recent spares the pages of a listing to read a large folder each.
+	recent *recent
 
 	mu    sync.Mutex // guards ready
 	ready bool       // the store's own directories were there once
@@ -58,7 +61,7 @@ func NoSync() Option { return func(b *Backend) { b.fsync = nil } }
 // not exist; until then the store is empty. It never fails: a directory that is a
 // file is an ErrBucketNotFound of each call. Names are 1 to 1024 bytes, any bytes.
 func New(dir string, options ...Option) *Backend {
-	b := &Backend{disk: disk{dir}, fsync: (*os.File).Sync}
+	b := &Backend{disk: disk{dir}, fsync: (*os.File).Sync, recent: newRecent()}
 	if abs, err := filepath.Abs(dir); err == nil && dir != "" {
 		b.disk.dir = abs // A later Chdir moves no store.
 	}

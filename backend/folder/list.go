@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/strictkv/strictkv/backend"
 )
@@ -17,7 +18,12 @@ const pageSize = 1000
 
 // List implements backend.Backend. It reads the entries of those directories that
 // the prefix and the page concern, each as a whole, and the headers of the objects
-// that it returns: damage to data does not show.
+// that it returns: damage to data does not show. Of a directory that has not changed
+// for some seconds, the entries of the last page are used again.
+//
+// Info.Modified is when the object's file last changed, its name included: not before
+// the version could be read, whenever it was written. A copy of the store is as old as
+// the copy. (On Windows it is when the file was written.)
 func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
 	w := walk{b: b, ctx: ctx, o: o}
 	if w.o.Limit <= 0 {
@@ -61,26 +67,42 @@ func compare(a, b entry) int {
 
 // folder walks through a folder, in which all names begin with base.
 func (w *walk) folder(dir, base string) error {
-	entries, err := w.b.entries(w.ctx, dir, base, w.concerns)
+	c, err := w.b.contents(w.ctx, dir, base, w.concerns)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(entries, compare)
-	for _, e := range entries {
-		if err := w.visit(dir, e); err != nil {
+	for _, e := range c.entries[c.from(w.reaches):] {
+		if !w.concerns(e) {
+			return nil // Behind the prefix, as are all that follow.
+		}
+		err := w.visit(dir, e)
+		if errors.Is(err, errFull) {
+			w.b.recent.keep(dir, c)
+		}
+		if err != nil {
 			return err
 		}
 	}
+	w.b.recent.forget(dir)
 	return nil
 }
 
 // concerns tells whether e is, or may hold, what the listing asks for.
 func (w *walk) concerns(e entry) bool {
-	if e.kind == objectKind {
-		return strings.HasPrefix(e.key, w.o.Prefix) && e.key > w.o.After
-	}
-	return (strings.HasPrefix(e.key, w.o.Prefix) || strings.HasPrefix(w.o.Prefix, e.key)) &&
-		(strings.HasPrefix(w.o.After, e.key) || e.key > w.o.After)
+	return w.reaches(e) && (strings.HasPrefix(e.key, w.o.Prefix) || w.leads(e, w.o.Prefix))
+}
+
+// reaches tells whether e is, or may hold, a name that is neither before the prefix nor
+// before the page. If it does, so do all entries after it, since none but the last of
+// those before a name is a folder that the name may be in.
+func (w *walk) reaches(e entry) bool {
+	return (e.key >= w.o.Prefix || w.leads(e, w.o.Prefix)) &&
+		(e.key > w.o.After || w.leads(e, w.o.After))
+}
+
+// leads tells whether e is a folder in which a name would lie, or begin.
+func (w *walk) leads(e entry, name string) bool {
+	return e.kind != objectKind && strings.HasPrefix(name, e.key)
 }
 
 func (w *walk) visit(dir string, e entry) error {
@@ -147,8 +169,9 @@ func (b *Backend) info(dir string, e entry) (backend.Info, error) {
 		return backend.Info{}, err
 	}
 	defer o.close()
+	modified, _ := changed(o.info)
 	return backend.Info{
-		Name: e.key, Version: o.version(), Size: o.size, Modified: o.info.ModTime(),
+		Name: e.key, Version: o.version(), Size: o.size, Modified: modified,
 	}, nil
 }
 
@@ -158,10 +181,11 @@ func (b *Backend) holdsObject(ctx context.Context, path string, e entry) (bool, 
 	if e.kind == objectKind {
 		return true, nil
 	}
-	entries, err := b.entries(ctx, path, e.key, func(entry) bool { return true })
+	files, _, err := b.files(ctx, path)
 	if err != nil {
 		return false, err
 	}
+	entries := parseEntries(e.key, files, func(entry) bool { return true })
 	if slices.ContainsFunc(entries, func(e entry) bool { return e.kind == objectKind }) {
 		return true, nil
 	}
@@ -174,15 +198,9 @@ func (b *Backend) holdsObject(ctx context.Context, path string, e entry) (bool, 
 	return false, nil
 }
 
-// entries returns the entries of a folder that match, in no order. A folder that does
-// not exist has none.
-func (b *Backend) entries(
-	ctx context.Context, dir, base string, match func(entry) bool,
-) ([]entry, error) {
-	files, err := b.files(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
+// parseEntries returns the entries that match, of a folder in which all names begin with
+// base.
+func parseEntries(base string, files []string, match func(entry) bool) []entry {
 	var entries []entry
 	for _, file := range files {
 		kind, chunk, ok := parseEntry(base, file)
@@ -190,24 +208,35 @@ func (b *Backend) entries(
 			entries = append(entries, e)
 		}
 	}
-	return entries, nil
+	return entries
 }
 
 // files returns all that is in a folder at one instant: while it is being read, an
 // entry that is replaced could be skipped. Whoever may only read takes no lock, and
-// neither does who finds none: nobody has written yet.
-func (b *Backend) files(ctx context.Context, dir string) ([]string, error) {
+// neither does who finds none: nobody has written yet. A folder that does not exist is
+// empty.
+//
+// It also returns the folder's time of change, zero if the next change may not move it.
+func (b *Backend) files(ctx context.Context, dir string) ([]string, time.Time, error) {
 	h, err := b.lock(ctx, dir)
 	switch {
 	case err == nil:
 		defer h.release()
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) &&
 		!errors.Is(err, syscall.EROFS):
-		return nil, err
+		return nil, time.Time{}, err
 	}
-	names, err := b.disk.names(dir)
+	now := time.Now() // Before the time of change is read: no change after it is older.
+	changed, err := b.disk.changed(dir)
+	if now.Sub(changed) <= b.recent.quiet {
+		changed = time.Time{}
+	}
+	var names []string
+	if err == nil {
+		names, err = b.disk.names(dir)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, time.Time{}, nil
 	}
-	return names, err
+	return names, changed, err
 }

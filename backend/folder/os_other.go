@@ -5,8 +5,10 @@ package folder
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
+	"time"
 )
 
 const (
@@ -20,3 +22,6 @@ func tryLock(*os.File) error {
 }
 
 func unlock(*os.File) {}
+
+// changed is the time of the last modification, which a new name does not move: false.
+func changed(info fs.FileInfo) (time.Time, bool) { return info.ModTime(), false }

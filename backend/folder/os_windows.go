@@ -1,8 +1,10 @@
 package folder
 
 import (
+	"io/fs"
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -46,3 +48,6 @@ func unlock(f *os.File) {
 	var at syscall.Overlapped
 	_, _, _ = unlockFileEx.Call(f.Fd(), 0, 1, 0, uintptr(unsafe.Pointer(&at)))
 }
+
+// changed is the time of the last modification, which a new name does not move: false.
+func changed(info fs.FileInfo) (time.Time, bool) { return info.ModTime(), false }

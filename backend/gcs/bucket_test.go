@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/storage"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/api/iterator"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/gcs"
@@ -211,6 +212,32 @@ func TestWithoutProxy(t *testing.T) {
 		err := call(t.Context(), missing, kind, first)
 		assertOnly(t, backend.ErrBucketNotFound, err, "call on a missing bucket")
 	}
+}
+
+// TestNoncurrentVersions: in a bucket that keeps them, the live state is the only one
+// that a Put or a Delete goes by, even if the store takes a delete's generation alone at
+// its word; and nothing is left of what is deleted.
+func TestNoncurrentVersions(t *testing.T) {
+	t.Parallel()
+	client := gcstest.Client(t, gcstest.New(t).DirectURL(), storage.WithJSONReads())
+	bucket := client.Bucket("versioned")
+	attrs := &storage.BucketAttrs{VersioningEnabled: true}
+	require.NoError(t, bucket.Create(t.Context(), "test", attrs))
+	b := gcs.New(bucket)
+	first := object(t, b, "object")
+	second, err := b.Put(t.Context(), "object", []byte("second"), backend.IfVersion(first))
+	require.NoError(t, err)
+
+	_, err = b.Put(t.Context(), "object", nil, backend.IfVersion(first))
+	assertOnly(t, backend.ErrPrecondition, err, "put at a noncurrent version")
+	_ = b.Delete(t.Context(), "object", first) // By the service a failure, here not.
+	o, err := b.Get(t.Context(), "object", "")
+	require.NoError(t, err)
+	assert.Equal(t, second, o.Version, "the live state after a delete of another")
+
+	require.NoError(t, b.Delete(t.Context(), "object", second))
+	_, err = bucket.Objects(t.Context(), &storage.Query{Versions: true}).Next()
+	assert.ErrorIs(t, err, iterator.Done, "a noncurrent version of what was deleted")
 }
 
 // TestListWithoutProxy: the bare emulator counts objects only, and returns all

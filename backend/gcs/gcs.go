@@ -8,8 +8,8 @@
 // an absent object is answered with 403.
 //
 // A version is the object's generation. The bucket should not keep noncurrent
-// versions: in one that does, a Delete of a state that has been replaced may
-// remove its noncurrent copy and report success. Live data are safe nevertheless.
+// versions, which cost as much as live ones and which nothing here removes. It may:
+// see Delete.
 //
 // Each call is one request, without a retry. Only the first object that is not
 // found, and only if the answer does not tell, costs one request more, which
@@ -143,7 +143,8 @@ func (b *Backend) Get(
 	return backend.Object{Data: data, Version: v}, nil
 }
 
-// readAll reads up to the end of the stream, where the SDK compares the checksum.
+// readAll reads up to the end of the stream, where the SDK compares the checksum, into
+// memory that is allocated once, as the length is known.
 func readAll(r *storage.Reader) ([]byte, error) {
 	if r.Attrs.Generation <= 0 {
 		return nil, errNoGeneration
@@ -208,7 +209,14 @@ func upload(w *storage.Writer, data []byte) error {
 	return err
 }
 
-// Delete implements backend.Backend.
+// Delete implements backend.Backend. What it removes leaves no noncurrent version, in
+// a bucket that keeps them too.
+//
+// There, a state that has been replaced is ErrPrecondition: by the service's reference
+// the condition is on the object's current generation, which its own test server takes
+// for the live one, whichever the request names. A store that removed the noncurrent
+// version that is named, as some emulators do, would let a Delete succeed that should
+// not; no store removes another state.
 func (b *Backend) Delete(ctx context.Context, name string, v backend.Version) error {
 	generation, err := parse(v)
 	if nameErr := checkName(name); nameErr != nil {
@@ -220,8 +228,8 @@ func (b *Backend) Delete(ctx context.Context, name string, v backend.Version) er
 	if err := ctx.Err(); err != nil {
 		return &callError{"delete", name, backend.ErrUnavailable, err}
 	}
-	// The condition is what counts. The generation says the same to emulators
-	// that ignore the conditions of a delete.
+	// The condition is what counts. Emulators that ignore it on a delete obey the
+	// generation, without which they would remove whatever is live.
 	object := b.bucket.Object(name).Generation(generation).
 		If(storage.Conditions{GenerationMatch: generation})
 	if err := object.Delete(ctx); err != nil {

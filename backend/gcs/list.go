@@ -16,7 +16,8 @@ var listed = []string{"Name", "Generation", "Size", "Created"}
 var errLimit = errors.New("the limit is negative")
 
 // List implements backend.Backend. Limit 0 means up to 1000 entries; the store
-// never returns more. Info.Modified is the time at which the version was created.
+// never returns more. Info.Modified is when this generation was created; a change of
+// its metadata does not move it.
 func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
 	if o.Limit < 0 {
 		return backend.Page{}, &callError{"list", o.Prefix, backend.ErrInvalid, errLimit}

@@ -21,6 +21,8 @@ const pageSize = 1000
 // has already ended has no effect; its error matches the context's error and no
 // sentinel of package backend.
 type Backend struct {
+	now func() time.Time
+
 	mu      sync.RWMutex // guards all below
 	objects map[string]object
 	names   index // the keys of objects
@@ -35,9 +37,22 @@ type object struct {
 
 var _ backend.Backend = (*Backend)(nil)
 
+// Option changes a Backend that New makes.
+type Option func(*Backend)
+
+// WithClock makes now the store's clock, which Info.Modified is read from; the default is
+// time.Now. It is called with the store locked, and must not call it.
+func WithClock(now func() time.Time) Option { return func(b *Backend) { b.now = now } }
+
 // New returns an empty backend, which is safe for concurrent use. Its versions
 // never recur, not even after a Delete.
-func New() *Backend { return &Backend{objects: make(map[string]object)} }
+func New(options ...Option) *Backend {
+	b := &Backend{objects: make(map[string]object), now: time.Now}
+	for _, o := range options {
+		o(b)
+	}
+	return b
+}
 
 // Len is the number of objects.
 func (b *Backend) Len() int {
@@ -83,7 +98,7 @@ func (b *Backend) Put(
 	}
 	b.version++
 	v := backend.Version(strconv.FormatUint(b.version, 36))
-	b.objects[name] = object{data[:len(data):len(data)], v, time.Now()}
+	b.objects[name] = object{data[:len(data):len(data)], v, b.now()}
 	return v, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,6 +33,39 @@ func TestDataAreNotCopied(t *testing.T) {
 	require.NoError(t, err)
 	assert.Same(t, &data[0], &o.Data[0])
 	assert.Equal(t, 3, cap(o.Data), "room for an append to write over another's data")
+}
+
+// TestClock: Modified is when a version was put, by the store's clock.
+func TestClock(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for name, tc := range map[string]struct {
+		options []memory.Option
+		advance func()
+	}{
+		"real, in virtual time": {nil, func() { time.Sleep(time.Hour) }},
+		"own": {
+			[]memory.Option{memory.WithClock(func() time.Time { return now })},
+			func() { now = now.Add(time.Hour) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := memory.New(tc.options...)
+				old := put(t, b, "a")
+				put(t, b, "b")
+				tc.advance()
+				_, err := b.Put(t.Context(), "a", nil, backend.IfVersion(old))
+				require.NoError(t, err)
+				_, err = b.Put(t.Context(), "b", nil, backend.IfVersion(old))
+				require.ErrorIs(t, err, backend.ErrPrecondition, "a refused Put")
+				page, err := b.List(t.Context(), backend.ListOptions{})
+				require.NoError(t, err)
+				require.Len(t, page.Objects, 2)
+				first, second := page.Objects[0].Modified, page.Objects[1].Modified
+				assert.Equal(t, time.Hour, first.Sub(second), "%v after %v", first, second)
+			})
+		})
+	}
 }
 
 func TestLen(t *testing.T) {
