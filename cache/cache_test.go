@@ -22,7 +22,7 @@ func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.
 // and answered at the second since.
 func seen(v string, proved, since int) cache.Entry {
 	return cache.Entry{
-		Cell: &cell.Cell{Writer: txid.ID{1, byte(since)}}, Version: backend.Version(v), Size: 100,
+		Cell: &cell.Cell{Writer: txid.ID{1, byte(since)}}, Version: backend.Version(v), Size: 40,
 		Proved: uint64(proved), Settled: uint64(proved), Until: at(proved), Since: at(since),
 	}
 }
@@ -31,6 +31,14 @@ func seen(v string, proved, since int) cache.Entry {
 func written(v string, sent, answered int) cache.Entry {
 	e := seen(v, sent, answered)
 	e.Settled = uint64(answered)
+	return e
+}
+
+// large is seen with an inline value of that many bytes.
+func large(v string, proved, size int) cache.Entry {
+	e := seen(v, proved, proved+1)
+	e.Cell.Value = cell.Value{Kind: cell.Inline, Data: make([]byte, size)}
+	e.Size += size
 	return e
 }
 
@@ -130,9 +138,7 @@ func TestSizeIsBounded(t *testing.T) {
 	c := cache.New(limit)
 	s := c.Space("db")
 	for i := range 200 {
-		e := seen("1", i, i)
-		e.Size = 10 * i
-		s.Learn(fmt.Sprintf("=%d", i), e)
+		s.Learn(fmt.Sprintf("=%d", i), large("1", i, 10*i))
 		require.LessOrEqual(t, c.Size(), int64(limit))
 	}
 	_, ok := s.Lookup("=199")
@@ -140,21 +146,24 @@ func TestSizeIsBounded(t *testing.T) {
 	_, ok = s.Lookup("=0")
 	assert.False(t, ok, "the first one is not")
 	for i := range 200 {
-		e := seen("2", 1000+i, i)
-		e.Size = 5000 // grows
-		s.Learn(fmt.Sprintf("=%d", i), e)
+		s.Learn(fmt.Sprintf("=%d", i), large("2", 1000+i, 5000)) // grows
 		require.LessOrEqual(t, c.Size(), int64(limit))
 	}
 }
 
+// cost is what an entry counts.
+func cost(e cache.Entry) int64 {
+	c := cache.New(1 << 20)
+	c.Space("db").Learn("=a", e)
+	return c.Size()
+}
+
 func TestTheLeastRecentlyUsedGoesFirst(t *testing.T) {
-	const cost = 100 + 400 + 2 + 1 // size, overhead, name, version
-	c := cache.New(3 * cost)
+	c := cache.New(cost(seen("1", 1, 2)) * 3)
 	s := c.Space("db")
 	for i, name := range []string{"=a", "=b", "=c"} {
 		s.Learn(name, seen("1", i, i))
 	}
-	require.Equal(t, int64(3*cost), c.Size())
 	s.Lookup("=a")
 	s.Learn("=b", seen("1", 5, 6))
 	s.Learn("=d", seen("1", 7, 8))
@@ -180,9 +189,7 @@ func TestAnEntryThatGrowsTooLargeEvictsNoOthers(t *testing.T) {
 	s := c.Space("db")
 	s.Learn("=a", seen("1", 1, 2))
 	s.Learn("=b", seen("1", 1, 2))
-	big := seen("2", 3, 4)
-	big.Size = 5000
-	s.Learn("=a", big)
+	s.Learn("=a", large("2", 3, 5000))
 	_, ok := s.Lookup("=a")
 	assert.False(t, ok, "what it was is out of date")
 	_, ok = s.Lookup("=b")

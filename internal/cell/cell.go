@@ -178,6 +178,11 @@ func (c *Cell) ReachesBack(writer txid.ID) bool {
 	return len(c.Recent) < RecentMax || c.inRecent(writer)
 }
 
+// Links tells whether the cell, or the intent in it, refers to the external value.
+func (c *Cell) Links(ref string) bool {
+	return c.Value.Ref == ref || c.Intent != nil && c.Intent.Value.Ref == ref
+}
+
 // Effective returns the cell's value and its writer, given whether the intent in
 // it, if any, is known to have committed. For a lock it is the committed value
 // either way.

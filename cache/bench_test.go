@@ -1,0 +1,62 @@
+package cache_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/cache"
+)
+
+const benchNames = 1 << 14
+
+func filled(b *testing.B) (*cache.Space, []string) {
+	s := cache.New(1 << 30).Space("db")
+	names := make([]string, benchNames)
+	for i := range names {
+		names[i] = fmt.Sprintf(shortName, i)
+		read(shortName, inlined(1<<10, 2))(s, i)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	return s, names
+}
+
+func BenchmarkLookup(b *testing.B) {
+	s, names := filled(b)
+	for i := range b.N {
+		if _, ok := s.Lookup(names[i%benchNames]); !ok {
+			b.Fatal("not found")
+		}
+	}
+}
+
+// BenchmarkLearnWritten replaces cells, with values of 1000 B, by others.
+func BenchmarkLearnWritten(b *testing.B) {
+	s, names := filled(b)
+	e := entry(inlined(1000, 2)(1), 1)
+	e.Cell.Value.Data = append([]byte{}, e.Cell.Value.Data...)
+	e.Wrote = true
+	versions := [...]backend.Version{version(1), version(2)}
+	for i := range b.N {
+		e.Version = versions[i/benchNames%2]
+		e.Proved, e.Settled = uint64(i+benchNames), uint64(i+benchNames)
+		s.Learn(names[i%benchNames], e)
+	}
+}
+
+// BenchmarkLearnEvicting learns cells that drive others out.
+func BenchmarkLearnEvicting(b *testing.B) {
+	s := cache.New(8 << 20).Space("db")
+	e := entry(inlined(1<<10, 2)(1), 1)
+	e.Size = 1200
+	names := make([]string, benchNames)
+	for i := range names {
+		names[i] = fmt.Sprintf(shortName, i)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		s.Learn(names[i%benchNames], e)
+	}
+}

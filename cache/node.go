@@ -1,0 +1,180 @@
+package cache
+
+import (
+	"maps"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/cell"
+)
+
+const (
+	// slotSize is what a shelf's map takes for a name, in bytes, on average: 33 to 57
+	// after filling, 43 to 76 after many have come and gone.
+	slotSize = 54
+	// shrinkPart and shrinkMin: once a shelf holds less than that part of what it has
+	// held, and has held that many, its map is made anew. A map never shrinks by itself.
+	shrinkPart = 4
+	shrinkMin  = 1024
+)
+
+// node is something that the cache keeps, and a link in the ring of all.
+type node struct {
+	prev, next *node
+	shelf      *shelf
+	name       string
+	cost       int64
+	fact
+}
+
+// fact is what an Entry tells beyond the moment in which it is learnt.
+type fact struct {
+	cell            *cell.Cell
+	version         backend.Version
+	size            int
+	since, until    time.Time
+	proved, settled uint64
+}
+
+var noObject = &cell.Cell{}
+
+// newFact returns what is kept of e, and what the cell in it takes. A cell that this
+// process wrote may have bytes of one that it read: they are copied.
+func newFact(e Entry) (f fact, cost int) {
+	f = fact{e.Cell, e.Version, e.Size, e.Since, e.Until, e.Proved, e.Settled}
+	switch {
+	case e.Version == "":
+		f.cell = noObject
+	case e.Wrote:
+		f.cell = e.Cell.Apart()
+		cost = f.cell.Footprint(0)
+	default:
+		cost = f.cell.Footprint(e.Size)
+	}
+	return f, cost
+}
+
+func (f *fact) entry() Entry {
+	return Entry{
+		Cell: f.cell, Version: f.version, Size: f.size, Since: f.since, Until: f.until,
+		Proved: f.proved, Settled: f.settled,
+	}
+}
+
+// confirm extends the interval by another request that has seen the same version.
+func (f *fact) confirm(e Entry) {
+	f.settled = max(f.settled, e.Settled)
+	if e.Proved > f.proved {
+		f.proved, f.until = e.Proved, e.Until
+	}
+}
+
+// kind tells cells and external values apart.
+type kind uint8
+
+const (
+	cells kind = iota
+	values
+)
+
+type place struct {
+	space string
+	kind  kind
+}
+
+// shelf holds what is kept of one kind and one database, by name.
+type shelf struct {
+	place place
+	nodes map[string]*node
+	most  int // nodes since the map was made
+}
+
+func (s *shelf) add(n *node) {
+	s.nodes[n.name] = n
+	s.most = max(s.most, len(s.nodes))
+}
+
+func (s *shelf) remove(n *node) {
+	delete(s.nodes, n.name)
+	if s.most < shrinkMin || len(s.nodes) > s.most/shrinkPart {
+		return
+	}
+	old := s.nodes
+	s.nodes, s.most = make(map[string]*node, len(old)), len(old)
+	maps.Copy(s.nodes, old)
+}
+
+// find returns the node for a name, or nil.
+func (c *Cache) find(p place, name string) *node {
+	if s := c.shelves[p]; s != nil {
+		return s.nodes[name]
+	}
+	return nil
+}
+
+// use is find for somebody who needs the node.
+func (c *Cache) use(p place, name string) *node {
+	n := c.find(p, name)
+	if n != nil {
+		c.recent.remove(n)
+		c.recent.push(n)
+	}
+	return n
+}
+
+// put keeps f, whose cell takes cost bytes, under a name; what was there goes.
+func (c *Cache) put(p place, name string, f fact, cost int) {
+	n := c.find(p, name)
+	if n == nil {
+		n = c.insert(p, name)
+	}
+	n.fact = f
+	total := int64(cost + slotSize + cell.Allocated(int(unsafe.Sizeof(*n))) +
+		cell.Allocated(len(n.name)) + cell.Allocated(len(f.version)))
+	c.size += total - n.cost
+	if n.cost = total; total > c.max {
+		c.remove(n)
+	}
+	for c.size > c.max {
+		c.remove(c.recent.last())
+	}
+}
+
+// insert makes a node that costs nothing yet. The name is copied: it may be part of a
+// longer string, which would live as long.
+func (c *Cache) insert(p place, name string) *node {
+	s := c.shelves[p]
+	if s == nil {
+		s = &shelf{place: p, nodes: map[string]*node{}}
+		c.shelves[p] = s
+	}
+	n := &node{shelf: s, name: strings.Clone(name)}
+	s.add(n)
+	c.recent.push(n)
+	return n
+}
+
+func (c *Cache) remove(n *node) {
+	c.recent.remove(n)
+	c.size -= n.cost
+	n.shelf.remove(n)
+	if len(n.shelf.nodes) == 0 {
+		delete(c.shelves, n.shelf.place)
+	}
+}
+
+// ring is all nodes, the most recently used first. Its own link closes it.
+type ring struct{ end node }
+
+func (r *ring) init() { r.end.prev, r.end.next = &r.end, &r.end }
+
+func (r *ring) last() *node { return r.end.prev }
+
+func (r *ring) push(n *node) {
+	n.prev, n.next = &r.end, r.end.next
+	n.prev.next, n.next.prev = n, n
+}
+
+func (r *ring) remove(n *node) { n.prev.next, n.next.prev = n.next, n.prev }
