@@ -47,9 +47,19 @@ func (a *accounts) all() []strictkv.Key {
 	return keys
 }
 
+// surely runs a transaction that may as well run twice, until its outcome is known.
+func (a *accounts) surely(ctx context.Context, f func(*strictkv.Tx) error) error {
+	for {
+		err := a.db.Tx(ctx, f)
+		if !errors.Is(err, strictkv.ErrInDoubt) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
 // open opens those accounts that are not there yet.
 func (a *accounts) open(ctx context.Context) error {
-	return a.db.Tx(ctx, func(tx *strictkv.Tx) error {
+	return a.surely(ctx, func(tx *strictkv.Tx) error {
 		for i, r := range tx.ReadMulti(a.all()...) {
 			if r.Err == nil {
 				continue
@@ -118,7 +128,7 @@ func (a *accounts) count(ctx context.Context, worker int) (int64, error) {
 func (a *accounts) touch(ctx context.Context) (slowest time.Duration, err error) {
 	for i := range a.n {
 		start := time.Now()
-		err := a.db.Tx(ctx, func(tx *strictkv.Tx) error {
+		err := a.surely(ctx, func(tx *strictkv.Tx) error {
 			keys := []strictkv.Key{a.account(i)}
 			have, err := read(tx, keys)
 			if err != nil {

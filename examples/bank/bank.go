@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/strictkv/strictkv"
@@ -57,12 +58,15 @@ func (b *bank) run(interrupted context.Context) (err error) {
 	if b.place.Accounts < 2 || b.workers < 1 {
 		return errors.New("there must be 2 accounts and 1 worker at least")
 	}
+	if strings.HasPrefix(b.place.Bucket, "mem:") {
+		return errors.New("workers are processes, which share no memory: want another bucket")
+	}
 	db, err := b.place.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close(ctx)) }()
-	b.a = newAccounts(db, b.place.Accounts)
+	b.a = newAccounts(db.DB, b.place.Accounts)
 	if err := b.a.open(ctx); err != nil {
 		return fmt.Errorf("open the accounts: %w", err)
 	}

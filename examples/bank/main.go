@@ -5,33 +5,31 @@
 //	go run ./examples/bank -workers 8 -kill
 //	go run ./examples/bank -bucket gs://NAME -kills 50
 //
+// The bucket may be any that package bucketurl opens, except for the memory of a process.
 // With -kill it kills workers at random points (SIGKILL), starts new ones in their place,
 // and checks that what they had acknowledged is there. It exits with status 1 if anything
 // is wrong.
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"time"
 
-	"cloud.google.com/go/storage"
-
 	"github.com/strictkv/strictkv"
-	"github.com/strictkv/strictkv/backend"
-	"github.com/strictkv/strictkv/backend/folder"
-	"github.com/strictkv/strictkv/backend/gcs"
+	"github.com/strictkv/strictkv/backend/bucketurl"
 )
 
 func main() {
 	serveIfWorker()
 	b := &bank{out: os.Stdout}
 	flag.StringVar(&b.place.Dir, "dir", "./data", "the folder to keep the accounts in")
-	flag.StringVar(&b.place.Bucket, "bucket", "", "the bucket instead, as gs://NAME")
+	flag.StringVar(&b.place.Bucket, "bucket", "", "the URL of a bucket to keep them in instead")
 	flag.IntVar(&b.workers, "workers", 4, "the number of processes")
 	flag.IntVar(&b.place.Accounts, "accounts", 16, "the number of accounts, at least 2")
 	flag.DurationVar(&b.time, "time", 10*time.Second, "how long it runs")
@@ -55,26 +53,26 @@ type place struct {
 	Patience    time.Duration
 }
 
-// open opens the database.
-func (p place) open(ctx context.Context) (*strictkv.DB, error) {
-	store, err := p.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return strictkv.Open(ctx, "bank", store, strictkv.WithPatience(p.Patience))
+// database is a database and the bucket that it is in.
+type database struct {
+	*strictkv.DB
+	bucket *bucketurl.Bucket
 }
 
-func (p place) connect(ctx context.Context) (backend.Backend, error) {
-	if p.Bucket == "" {
-		return folder.New(p.Dir), nil
-	}
-	name, ok := strings.CutPrefix(p.Bucket, "gs://")
-	if !ok || name == "" || strings.Contains(name, "/") {
-		return nil, fmt.Errorf("bucket %q: want gs://NAME", p.Bucket)
-	}
-	client, err := storage.NewClient(ctx, storage.WithJSONReads())
+// Close closes both.
+func (d database) Close(ctx context.Context) error {
+	return errors.Join(d.DB.Close(ctx), d.bucket.Close())
+}
+
+// open opens the database.
+func (p place) open(ctx context.Context) (database, error) {
+	bucket, err := bucketurl.Open(ctx, cmp.Or(p.Bucket, bucketurl.File(p.Dir)))
 	if err != nil {
-		return nil, fmt.Errorf("bucket %q: %w", p.Bucket, err)
+		return database{}, err
 	}
-	return gcs.New(client.Bucket(name)), nil
+	db, err := strictkv.Open(ctx, "bank", bucket, strictkv.WithPatience(p.Patience))
+	if err != nil {
+		return database{}, errors.Join(err, bucket.Close())
+	}
+	return database{db, bucket}, nil
 }

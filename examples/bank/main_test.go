@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"net/url"
+	"path"
 	"testing"
 	"time"
 
@@ -13,11 +15,13 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/azure/azuretest"
 	"github.com/strictkv/strictkv/backend/gcs/gcstest"
 	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/backend/s3/s3test"
 )
 
-var full = flag.Bool("full", false, "kill 200 workers on a folder and 50 on Cloud Storage's fake")
+var full = flag.Bool("full", false, "kill 200 workers on a folder and 50 on each bucket")
 
 func TestMain(m *testing.M) {
 	serveIfWorker()
@@ -52,15 +56,49 @@ func TestKillsOnFolder(t *testing.T) {
 	assert.Positive(t, b.tally.transfers)
 }
 
+// buckets start servers, tell the environment of them, and return a bucket's URL.
+var buckets = map[string]func(*testing.T) string{
+	"fake-gcs-server": func(t *testing.T) string {
+		server := gcstest.NewProcess(t)
+		t.Setenv("STORAGE_EMULATOR_HOST", server.URL())
+		return "gs://" + server.Bucket(t).BucketName()
+	},
+	"azuretest": func(t *testing.T) string { return containerOf(t, azuretest.New(t)) },
+	"Azurite":   func(t *testing.T) string { return containerOf(t, azuretest.Start(t)) },
+	"gofakes3":  func(t *testing.T) string { return bucketOf(t, s3test.GoFakes3(t)) },
+	"versitygw": func(t *testing.T) string {
+		return bucketOf(t, s3test.VersityGW(t)) + "&conditional_delete=false"
+	},
+}
+
+func containerOf(t *testing.T, s *azuretest.Server) string {
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", s.ConnectionString())
+	u, err := url.Parse(s.Container(t).URL())
+	require.NoError(t, err)
+	return "azblob://" + path.Base(u.Path)
+}
+
+func bucketOf(t *testing.T, s *s3test.Server) string {
+	t.Setenv("AWS_ACCESS_KEY_ID", "strictkv")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "strictkv-secret")
+	return "s3://" + s3test.Bucket(t, s.Client(t)) + "/part?path_style=true&endpoint=" + s.URL()
+}
+
 func TestKillsOnBucket(t *testing.T) {
-	server := gcstest.NewProcess(t)
-	t.Setenv("STORAGE_EMULATOR_HOST", server.URL())
-	bucket := "gs://" + server.Bucket(t).BucketName()
-	b := &bank{place: place{Bucket: bucket, Accounts: 8, Patience: time.Second}}
-	b.workers, b.kills = 4, kills(5, 50)
-	b.mustRun(t)
-	assert.Equal(t, b.kills, b.tally.kills)
-	assert.Positive(t, b.tally.transfers)
+	for name, start := range buckets {
+		t.Run(name, func(t *testing.T) {
+			b := &bank{place: place{Bucket: start(t), Accounts: 8, Patience: time.Second}}
+			b.workers, b.kills = 4, kills(5, 50)
+			b.mustRun(t)
+			assert.Equal(t, b.kills, b.tally.kills)
+			assert.Positive(t, b.tally.transfers)
+		})
+	}
+}
+
+func TestMemory(t *testing.T) {
+	b := &bank{place: place{Bucket: "mem://name", Accounts: 8}, workers: 2, out: &bytes.Buffer{}}
+	require.ErrorContains(t, b.run(t.Context()), "share no memory")
 }
 
 // mustRun runs the bank, and returns what it has printed.
@@ -120,7 +158,7 @@ func TestViolation(t *testing.T) {
 	p := place{Dir: t.TempDir(), Accounts: 2, Patience: time.Second}
 	db, err := p.open(t.Context())
 	require.NoError(t, err)
-	a := newAccounts(db, p.Accounts)
+	a := newAccounts(db.DB, p.Accounts)
 	a.set(t, a.account(0), startBalance-1)
 	require.NoError(t, db.Close(t.Context()))
 	b := &bank{place: p, workers: 1, out: &bytes.Buffer{}}
@@ -136,6 +174,23 @@ func TestTouch(t *testing.T) {
 	cancel()
 	_, err = a.touch(ctx)
 	require.ErrorIs(t, err, errViolation, "an account that can't be written")
+}
+
+func TestSurely(t *testing.T) {
+	a, _ := tellers(t)
+	runs := 0
+	require.NoError(t, a.surely(t.Context(), func(*strictkv.Tx) error {
+		if runs++; runs < 3 {
+			return strictkv.ErrInDoubt
+		}
+		return nil
+	}))
+	assert.Equal(t, 3, runs)
+	ctx, cancel := context.WithCancel(t.Context())
+	require.ErrorIs(t, a.surely(ctx, func(*strictkv.Tx) error {
+		cancel()
+		return strictkv.ErrInDoubt
+	}), strictkv.ErrInDoubt)
 }
 
 func TestCompare(t *testing.T) {

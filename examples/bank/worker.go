@@ -78,7 +78,7 @@ func (w worker) run(ctx context.Context, in io.Reader, out io.Writer) error {
 		_, err := io.Copy(io.Discard, in)
 		stop <- err
 	}()
-	err = w.work(ctx, newAccounts(db, w.Place.Accounts), json.NewEncoder(out), stop)
+	err = w.work(ctx, newAccounts(db.DB, w.Place.Accounts), json.NewEncoder(out), stop)
 	return errors.Join(err, db.Close(ctx))
 }
 

@@ -1,13 +1,17 @@
-// Quickstart runs a transaction on a folder, or on a bucket of Google Cloud Storage:
+// Quickstart runs a transaction on a folder, or on a bucket of any store that package
+// bucketurl knows:
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -bucket gs://NAME
+//	go run ./examples/quickstart -bucket azblob://NAME
+//	go run ./examples/quickstart -bucket 's3://NAME?region=eu-west-1'
 //
-// Run it again, and it finds what it has left. The bucket's client takes its credentials
-// from the environment, or honours STORAGE_EMULATOR_HOST.
+// Run it again, and it finds what it has left. Credentials come from the environment, as
+// do the addresses of emulators.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -15,20 +19,16 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"time"
-
-	"cloud.google.com/go/storage"
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
-	"github.com/strictkv/strictkv/backend/folder"
-	"github.com/strictkv/strictkv/backend/gcs"
+	"github.com/strictkv/strictkv/backend/bucketurl"
 )
 
 func main() {
 	dir := flag.String("dir", "./data", "the folder to keep the database in")
-	bucket := flag.String("bucket", "", "the bucket to keep it in instead, as gs://NAME")
+	bucket := flag.String("bucket", "", "the URL of a bucket to keep it in instead")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -40,10 +40,11 @@ func main() {
 
 // run opens the database, runs the transaction, and tells what it did.
 func run(ctx context.Context, out io.Writer, dir, bucket string) error {
-	store, err := connect(ctx, dir, bucket)
+	store, err := bucketurl.Open(ctx, cmp.Or(bucket, bucketurl.File(dir)))
 	if err != nil {
 		return err
 	}
+	defer store.Close()
 	db, err := strictkv.Open(ctx, "example", store)
 	if err != nil {
 		return err
@@ -81,22 +82,6 @@ func hello(ctx context.Context, db *strictkv.DB) error {
 		return tx.Write(coll, key, []byte("Hello"))
 	})
 	return err
-}
-
-// connect returns the backend that the flags ask for.
-func connect(ctx context.Context, dir, bucket string) (backend.Backend, error) {
-	if bucket == "" {
-		return folder.New(dir), nil
-	}
-	name, ok := strings.CutPrefix(bucket, "gs://")
-	if !ok || name == "" || strings.Contains(name, "/") {
-		return nil, fmt.Errorf("bucket %q: want gs://NAME", bucket)
-	}
-	client, err := storage.NewClient(ctx, storage.WithJSONReads())
-	if err != nil {
-		return nil, fmt.Errorf("bucket %q: %w", bucket, err)
-	}
-	return gcs.New(client.Bucket(name)), nil
 }
 
 func place(dir, bucket string) string {

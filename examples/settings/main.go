@@ -5,10 +5,12 @@
 //	go run ./examples/settings
 //	go run ./examples/settings -bucket gs://NAME -updates-per-day 500
 //
+// The bucket may be any that package bucketurl opens; the prices are Cloud Storage's.
 // Several of them may run at the same time. It exits with status 1 if an update is lost.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -16,21 +18,16 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
-
-	"cloud.google.com/go/storage"
 
 	"github.com/strictkv/strictkv"
-	"github.com/strictkv/strictkv/backend"
-	"github.com/strictkv/strictkv/backend/folder"
-	"github.com/strictkv/strictkv/backend/gcs"
+	"github.com/strictkv/strictkv/backend/bucketurl"
 )
 
 func main() {
 	var s service
 	var m month
 	dir := flag.String("dir", "./data", "the folder to keep the settings in")
-	bucket := flag.String("bucket", "", "the bucket instead, as gs://NAME")
+	bucket := flag.String("bucket", "", "the URL of a bucket to keep them in instead")
 	flag.IntVar(&s.users, "users", 50, "the number of users")
 	flag.IntVar(&s.instances, "instances", 4, "the number of instances of the service")
 	flag.IntVar(&s.updates, "updates", 100, "the updates that each instance makes")
@@ -41,15 +38,21 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	store, err := connect(ctx, *dir, *bucket)
-	if err == nil {
-		s.store = store
-		err = run(ctx, os.Stdout, s, m)
-	}
-	if err != nil {
+	if err := open(ctx, cmp.Or(*bucket, bucketurl.File(*dir)), s, m); err != nil {
 		fmt.Fprintln(os.Stderr, "settings:", err)
 		os.Exit(1)
 	}
+}
+
+// open lets the service work on the bucket at a URL.
+func open(ctx context.Context, url string, s service, m month) error {
+	store, err := bucketurl.Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	s.store = store
+	return run(ctx, os.Stdout, s, m)
 }
 
 // run lets the service work, checks it, and prints the bill.
@@ -81,19 +84,4 @@ func run(ctx context.Context, out io.Writer, s service, m month) (err error) {
 	fmt.Fprintf(out, "%d instances served %d users: %d updates, %d reads, none lost\n\n",
 		s.instances, s.users, s.instances*s.updates, s.instances*s.reads)
 	return bill(out, use, m)
-}
-
-func connect(ctx context.Context, dir, bucket string) (backend.Backend, error) {
-	if bucket == "" {
-		return folder.New(dir), nil
-	}
-	name, ok := strings.CutPrefix(bucket, "gs://")
-	if !ok || name == "" || strings.Contains(name, "/") {
-		return nil, fmt.Errorf("bucket %q: want gs://NAME", bucket)
-	}
-	client, err := storage.NewClient(ctx, storage.WithJSONReads())
-	if err != nil {
-		return nil, fmt.Errorf("bucket %q: %w", bucket, err)
-	}
-	return gcs.New(client.Bucket(name)), nil
 }

@@ -92,9 +92,9 @@ func TestViolation(t *testing.T) {
 func TestBadFlags(t *testing.T) {
 	err := run(t.Context(), &bytes.Buffer{}, service{store: memory.New(), users: 1}, month{})
 	require.ErrorContains(t, err, "1 at least")
-	for _, bucket := range []string{"name", "gs://", "s3://name", "gs://name/folder"} {
-		_, err := connect(t.Context(), "", bucket)
-		assert.ErrorContains(t, err, "want gs://NAME", bucket)
+	for _, bucket := range []string{"name", "gs://", "http://name"} {
+		err := open(t.Context(), bucket, service{}, month{})
+		assert.ErrorContains(t, err, "want gs://bucket/prefix", bucket)
 	}
 }
 

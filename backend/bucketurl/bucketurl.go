@@ -1,0 +1,96 @@
+// Package bucketurl opens a backend by a URL, for programs that leave the choice of
+// the store to a flag or a setting. It depends on the SDKs of all the stores; a
+// program that needs one of them only is smaller if it uses that adapter directly.
+//
+//	gs://bucket/prefix         Google Cloud Storage
+//	azblob://container/prefix  Azure Blob Storage
+//	s3://bucket/prefix         Amazon S3, and other stores that speak its protocol
+//	file:///directory          a folder; also file://./directory, or a plain path
+//	                           that is absolute or begins with "./" or "../"
+//	mem://name                 the memory of this process: the same name, the same data
+//
+// A prefix, which may have several parts, keeps the objects below "prefix/", apart
+// from others in the bucket. It makes the names of objects longer, of which stores
+// take up to 1024 bytes: one of more than 33 bytes leaves no room for the longest
+// keys. Percent signs escape what a URL may not contain.
+//
+// # Parameters
+//
+// Parameters follow a question mark, as in s3://bucket?region=eu-west-1.
+//
+//	file  nosync=true               writes return before the disk has them; see folder.NoSync
+//	s3    region=eu-west-1          instead of that of the environment
+//	s3    endpoint=https://host     of a store other than Amazon's
+//	s3    path_style=true           the bucket is in the path of requests, not the host's name
+//	s3    conditional_delete=false  the store ignores If-Match of a DELETE;
+//	                                see s3.WithoutConditionalDelete
+//
+// # Credentials and emulators
+//
+// Each store's clients take their credentials from where its users expect them.
+//
+//   - gs: Application Default Credentials. STORAGE_EMULATOR_HOST names an emulator,
+//     which needs none.
+//   - azblob: AZURE_STORAGE_CONNECTION_STRING, which may be an emulator's; else the
+//     account AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or
+//     AZURE_STORAGE_SAS_TOKEN, or else with the default chain of package azidentity.
+//   - s3: the default chain of the SDK, with its environment (AWS_ACCESS_KEY_ID,
+//     AWS_PROFILE, AWS_REGION) and shared files. AWS_ENDPOINT_URL_S3 or
+//     AWS_ENDPOINT_URL names another store or an emulator; where there is one, the
+//     region need not be known.
+package bucketurl
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/strictkv/strictkv/backend"
+)
+
+// Bucket is an open backend.
+type Bucket struct {
+	backend.Backend
+
+	close func() error // nil: nothing to close
+}
+
+// Open returns the backend that a URL names. It sends no request to the store: a
+// missing bucket or wrong credentials are errors of the calls. Only the search for
+// credentials may use the network.
+//
+// A URL that is malformed, or for which the environment lacks a setting, is a
+// backend.ErrInvalid that says what is allowed; credentials that can't be found or
+// read are a backend.ErrDenied.
+func Open(ctx context.Context, url string) (*Bucket, error) {
+	l, err := parse(url)
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %q: %w", redacted(url), err)
+	}
+	b, err := l.scheme.open(ctx, l)
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %q: %w", redacted(url), err)
+	}
+	if l.prefix != "" {
+		b.Backend = &prefixed{b.Backend, l.prefix}
+	}
+	return b, nil
+}
+
+// Close releases what the bucket's clients hold. Close the databases in the bucket
+// first: no call may be under way or follow. What is in memory stays there. The SDKs
+// of Cloud Storage and S3 keep idle connections for up to 90 seconds more.
+func (b *Bucket) Close() error {
+	if b.close == nil {
+		return nil
+	}
+	return b.close()
+}
+
+// ConditionalDelete tells whether a Delete is atomic, as the adapter says; see
+// s3.WithoutConditionalDelete for one that is not.
+func (b *Bucket) ConditionalDelete() bool { return conditionalDelete(b.Backend) }
+
+func conditionalDelete(b backend.Backend) bool {
+	c, ok := b.(interface{ ConditionalDelete() bool })
+	return !ok || c.ConditionalDelete()
+}

@@ -1,0 +1,186 @@
+package bucketurl
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/strictkv/strictkv/backend"
+)
+
+// scheme is a kind of store.
+type scheme struct {
+	name       string
+	form       string // of its URLs
+	parameters []string
+	open       func(context.Context, location) (*Bucket, error)
+}
+
+var schemes = []scheme{
+	{"gs", "gs://bucket/prefix", nil, openGCS},
+	{"azblob", "azblob://container/prefix", nil, openAzure},
+	{"s3", "s3://bucket/prefix", []string{
+		"region", "endpoint", "path_style", "conditional_delete",
+	}, openS3},
+	{"file", "file:///directory", []string{"nosync"}, openFolder},
+	{"mem", "mem://name", nil, openMemory},
+}
+
+// location is what a URL says.
+type location struct {
+	scheme scheme
+	// bucket is the bucket's name; for a folder, its path.
+	bucket string
+	// prefix ends with "/", or is empty.
+	prefix     string
+	parameters map[string]string
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", backend.ErrInvalid, fmt.Sprintf(format, args...))
+}
+
+// parse takes a URL, or a plain path, apart.
+func parse(raw string) (location, error) {
+	if isPath(raw) {
+		if strings.Contains(raw, "?") {
+			return location{}, invalid("a plain path has no parameters: want %s?...", File(raw))
+		}
+		return location{scheme: named("file"), bucket: raw}, nil
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return location{}, invalid("%v", err)
+	}
+	l := location{scheme: named(u.Scheme)}
+	switch s := l.scheme; {
+	case s.name == "":
+		return l, invalid("scheme %q: want %s, or a path that begins with ./", u.Scheme, forms())
+	case u.User != nil || u.Host != u.Hostname() || u.Fragment != "" || u.Opaque != "":
+		return l, invalid("no user, port or fragment belongs here: want %s", s.form)
+	}
+	if l.scheme.name == "file" {
+		l.bucket, err = folderPath(u)
+	} else if l.bucket = u.Host; l.bucket == "" {
+		err = invalid("it names no bucket: want %s", l.scheme.form)
+	} else {
+		l.prefix, err = prefix(u.Path)
+	}
+	if err != nil {
+		return l, err
+	}
+	l.parameters, err = l.scheme.parse(u.RawQuery)
+	return l, err
+}
+
+// redacted hides a password, which has no place in a URL but may be there.
+func redacted(raw string) string {
+	if u, err := url.Parse(raw); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return raw
+}
+
+func named(name string) scheme {
+	i := slices.IndexFunc(schemes, func(s scheme) bool { return s.name == name })
+	if i < 0 {
+		return scheme{}
+	}
+	return schemes[i]
+}
+
+// forms are the forms of all URLs.
+func forms() string {
+	var all []string
+	for _, s := range schemes {
+		all = append(all, s.form)
+	}
+	return strings.Join(all, ", ")
+}
+
+// isPath tells whether raw can only be a path.
+func isPath(raw string) bool {
+	slashed := filepath.ToSlash(raw) + "/"
+	return filepath.IsAbs(raw) ||
+		strings.HasPrefix(slashed, "./") || strings.HasPrefix(slashed, "../")
+}
+
+// prefix returns the prefix of names that a URL's path stands for.
+func prefix(path string) (string, error) {
+	if path == "" || path == "/" {
+		return "", nil
+	}
+	path = strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/")
+	for part := range strings.SplitSeq(path, "/") {
+		if part == "" || part == "." || part == ".." {
+			return "", invalid(`a part of a prefix is neither empty nor "." nor ".."`)
+		}
+	}
+	return path + "/", nil
+}
+
+// folderPath returns the path of file:///path or of file://./path.
+func folderPath(u *url.URL) (string, error) {
+	path := u.Host + u.Path
+	if u.Host != "" && u.Host != "." && u.Host != ".." || path == "" {
+		return "", invalid("want file:///directory or file://./directory")
+	}
+	// Of file:///C:/path, Windows wants the part behind the slash.
+	local := filepath.FromSlash(strings.TrimPrefix(path, "/"))
+	if filepath.VolumeName(local) != "" {
+		return local, nil
+	}
+	return filepath.FromSlash(path), nil
+}
+
+// File returns the URL of the folder at a path, which may be relative.
+func File(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/path on Windows
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
+}
+
+// parse checks the parameters of a URL.
+func (s scheme) parse(query string) (map[string]string, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, invalid("parameters: %v", err)
+	}
+	parameters := make(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case len(s.parameters) == 0:
+			return nil, invalid("parameter %q: %s has none", name, s.name)
+		case !slices.Contains(s.parameters, name):
+			return nil, invalid("parameter %q: %s has only %s", name, s.name,
+				strings.Join(s.parameters, ", "))
+		case len(values[name]) > 1 || values[name][0] == "":
+			return nil, invalid("parameter %q: want one value", name)
+		}
+		parameters[name] = values[name][0]
+	}
+	return parameters, nil
+}
+
+// flag returns the value of a parameter that is true or false.
+func (l location) flag(name string, otherwise bool) (bool, error) {
+	s, ok := l.parameters[name]
+	if !ok {
+		return otherwise, nil
+	}
+	value, err := strconv.ParseBool(s)
+	if err != nil {
+		return false, invalid("parameter %q: want true or false, not %q", name, s)
+	}
+	return value, nil
+}
