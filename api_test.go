@@ -228,7 +228,7 @@ func TestErrorsStick(t *testing.T) {
 		"bad key": {func(s *shop, tx *strictkv.Tx) error { return tx.Write(s.c, nil, nil) },
 			strictkv.ErrInvalidKey},
 		"large value": {func(s *shop, tx *strictkv.Tx) error {
-			return tx.Write(s.c, []byte("large"), make([]byte, 1<<20+1))
+			return tx.Write(s.c, []byte("large"), make([]byte, strictkv.ValueMax+1))
 		}, strictkv.ErrTooLarge},
 		"nil collection": {func(s *shop, tx *strictkv.Tx) error {
 			return tx.ReadMulti(strictkv.Key{})[0].Err

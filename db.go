@@ -49,7 +49,8 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 	}
 	s := settings{
 		cacheSize: DefaultCacheSize, patience: DefaultPatience,
-		concurrency: DefaultConcurrency, logger: slog.New(slog.DiscardHandler),
+		concurrency: DefaultConcurrency, inlineMax: DefaultInlineMax,
+		logger: slog.New(slog.DiscardHandler),
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -73,7 +74,8 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 		Store: st, Patience: s.patience, Concurrency: max(s.concurrency/2, 1), Logger: s.logger,
 	})
 	return &DB{
-		name: name, rt: rt, st: st, rs: rs, stop: stop, engine: commit.New(st, rs),
+		name: name, rt: rt, st: st, rs: rs, stop: stop,
+		engine: commit.New(st, rs, s.inlineMax),
 	}, nil
 }
 

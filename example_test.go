@@ -300,10 +300,10 @@ func ExampleCollection_Write() {
 	defer db.Close(ctx)
 	c := db.Collection([]byte("c"))
 	fmt.Println(c.Write(ctx, []byte("key"), []byte("value")))
-	fmt.Println(c.Write(ctx, []byte("key"), make([]byte, 2<<20)))
+	fmt.Println(c.Write(ctx, []byte("key"), make([]byte, 65<<20)))
 	// Output:
 	// <nil>
-	// write "key": value too large: 2097152, limit 1048576
+	// write "key": value too large: 68157440, limit 67108864
 }
 
 func ExampleCollection_Insert() {
@@ -665,12 +665,12 @@ func ExampleKeyError() {
 func ExampleSizeError() {
 	db := openExample()
 	defer db.Close(ctx)
-	err := db.Collection([]byte("c")).Write(ctx, []byte("key"), make([]byte, 1<<20+1))
+	err := db.Collection([]byte("c")).Write(ctx, []byte("key"), make([]byte, 64<<20+1))
 	var large *strictkv.SizeError
 	if errors.As(err, &large) {
 		fmt.Println(large.What, large.Size, large.Limit, errors.Is(err, strictkv.ErrTooLarge))
 	}
-	// Output: value 1048577 1048576 true
+	// Output: value 67108865 67108864 true
 }
 
 func ExampleCorruptError() {

@@ -14,6 +14,11 @@ const (
 	DefaultCacheSize = cache.DefaultSize
 	// DefaultPatience is how long a younger transaction waits for an undecided one.
 	DefaultPatience = 2 * time.Second
+	// DefaultInlineMax is the size up to which a value lives in its key's object, in
+	// bytes; docs/decisions/inline-max.md tells why.
+	DefaultInlineMax = commit.InlineMax
+	// ValueMax is the size of the largest value, in bytes.
+	ValueMax = commit.ValueMax
 	// DefaultConcurrency is how many requests a handle has under way at once.
 	DefaultConcurrency = 256
 )
@@ -23,6 +28,7 @@ type settings struct {
 	cacheSize   int64
 	patience    time.Duration
 	concurrency int
+	inlineMax   int
 	logger      *slog.Logger
 }
 
@@ -56,6 +62,16 @@ func WithPatience(d time.Duration) Option {
 // default is DefaultConcurrency. Values below 1 count as 1.
 func WithConcurrency(n int) Option {
 	return func(s *settings) { s.concurrency = max(n, 1) }
+}
+
+// WithInlineMax sets up to which size, in bytes, a value lives in its key's object; the
+// default is DefaultInlineMax. A larger one becomes an object of its own, which starts
+// uploading when it is written in a transaction, while the function goes on. That costs
+// two more requests for each write, and one for each read that the cache can't serve, but
+// saves moving the bytes several times in transactions of several keys. Handles of one
+// database may differ in it. Values below 0 count as 0, and those above ValueMax as that.
+func WithInlineMax(bytes int) Option {
+	return func(s *settings) { s.inlineMax = min(max(bytes, 0), ValueMax) }
 }
 
 // WithLogger sets where the handle reports what it could not do in the background, at

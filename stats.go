@@ -15,9 +15,9 @@ type Stats struct {
 	// Reads of keys that the cache served, and that needed a request.
 	CacheHits, CacheMisses int64
 	// Requests: Gets (of which NotModified were answered so), Puts (of which Unknown
-	// had an unknown outcome), and Lists (pages). Resent counts those that were sent
-	// again after a passing error.
-	Gets, NotModified, Puts, Unknown, Lists, Resent int64
+	// had an unknown outcome), Deletes, and Lists (pages). Resent counts those that were
+	// sent again after a passing error.
+	Gets, NotModified, Puts, Unknown, Deletes, Lists, Resent int64
 	// Bytes of objects read and written.
 	BytesRead, BytesWritten int64
 }
@@ -34,7 +34,7 @@ func (db *DB) Stats() Stats {
 		CacheHits: t.Hits.Load(), CacheMisses: t.Misses.Load(),
 		Gets: r.Gets.Load(), NotModified: r.NotModified.Load(),
 		Puts: r.Puts.Load(), Unknown: r.Unknown.Load(),
-		Lists: r.Lists.Load(), Resent: r.Retried.Load(),
+		Deletes: r.Deletes.Load(), Lists: r.Lists.Load(), Resent: r.Retried.Load(),
 		BytesRead: r.BytesRead.Load(), BytesWritten: r.BytesWritten.Load(),
 	}
 }
@@ -49,8 +49,8 @@ func (s Stats) Sub(earlier Stats) Stats {
 		Refused: s.Refused - earlier.Refused, CacheHits: s.CacheHits - earlier.CacheHits,
 		CacheMisses: s.CacheMisses - earlier.CacheMisses, Gets: s.Gets - earlier.Gets,
 		NotModified: s.NotModified - earlier.NotModified, Puts: s.Puts - earlier.Puts,
-		Unknown: s.Unknown - earlier.Unknown, Lists: s.Lists - earlier.Lists,
-		Resent:       s.Resent - earlier.Resent,
+		Unknown: s.Unknown - earlier.Unknown, Deletes: s.Deletes - earlier.Deletes,
+		Lists: s.Lists - earlier.Lists, Resent: s.Resent - earlier.Resent,
 		BytesRead:    s.BytesRead - earlier.BytesRead,
 		BytesWritten: s.BytesWritten - earlier.BytesWritten,
 	}

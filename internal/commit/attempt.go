@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
@@ -33,6 +34,8 @@ type attempt struct {
 	committing bool
 	// stale is set when validation has found that the function must run again.
 	stale bool
+	// until is when it must be over.
+	until time.Time
 }
 
 // end is how an attempt ended.
@@ -52,6 +55,9 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 		return true, err
 	}
 	for {
+		if err := t.uploaded(tx); err != nil {
+			return true, err
+		}
 		p, err := t.newPlan(tx)
 		switch {
 		case err != nil:
@@ -99,6 +105,12 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 // newAttempt prepares the writes of an attempt.
 func (t *txn) newAttempt(p *plan) *attempt {
 	a := &attempt{t: t, id: txid.New(t.e.rt.Uint64), mode: p.mode(), members: p.members}
+	a.until = t.e.rt.Now().Add(attemptMax)
+	for _, m := range a.members {
+		if u := m.e.upload; u != nil && u.begun.Add(attemptMax).Before(a.until) {
+			a.until = u.begun.Add(attemptMax)
+		}
+	}
 	if a.mode == 0 {
 		m := a.members[0]
 		m.write = t.e.st.Prepare(m.base.Snapshot,
@@ -132,7 +144,7 @@ func (t *txn) newAttempt(p *plan) *attempt {
 
 // run takes the attempt to its end. An error with dead ends the transaction.
 func (a *attempt) run(p *plan) (end, error) {
-	how, err := a.land()
+	how, err := a.land(p)
 	if how != goesOn || err != nil {
 		return how, err
 	}
@@ -149,9 +161,12 @@ func (a *attempt) run(p *plan) (end, error) {
 
 // land sends the attempt's wave of writes, until all have landed (goesOn) or the
 // attempt has ended. For a staged or direct attempt, all landed is the commit point.
-func (a *attempt) land() (end, error) {
+func (a *attempt) land(p *plan) (end, error) {
 	todo := a.members
 	for tries := 0; ; tries++ {
+		if a.expired() {
+			return a.late(tries)
+		}
 		ctx, cancel := a.t.e.st.Bounded(a.t.ctx)
 		_ = seam.Each(a.t.e.rt, len(todo), func(i int) error {
 			a.send(ctx, todo[i])
@@ -159,6 +174,16 @@ func (a *attempt) land() (end, error) {
 		})
 		cancel()
 		unknown, how, cause := answers(todo)
+		if how == dead && cause == nil {
+			echoes, err := a.reread(p)
+			switch {
+			case err != nil:
+				return a.leaving(), err
+			case len(echoes) == 0:
+				return dead, nil
+			}
+			unknown, how, cause = append(unknown, echoes...), goesOn, errEcho
+		}
 		if how == dead || len(unknown) == 0 {
 			return how, cause
 		}
@@ -230,6 +255,9 @@ func (a *attempt) commitPrimary() (end, error) {
 			return dead, ctx.Err() // sent once, and refused
 		}
 		how, s, rerr := a.commitSeen(doubt)
+		if how == committed {
+			rs.Replaced(w)
+		}
 		if how == inDoubt {
 			rerr = errors.Join(rerr, err)
 		}
@@ -257,7 +285,7 @@ func (a *attempt) commitSeen(doubt bool) (end, store.Snapshot, error) {
 		return committed, s, nil
 	case s.Cell.Holds(a.id):
 		return goesOn, s, nil
-	case !doubt:
+	case !doubt && m.tells(s):
 		return dead, s, nil
 	}
 	how, err := a.askMembers()
@@ -269,8 +297,12 @@ func (a *attempt) commitSeen(doubt bool) (end, store.Snapshot, error) {
 func (a *attempt) succeed() {
 	t := a.t
 	t.e.stats.Committed.Add(1)
+	t.linked = a.members
 	t.replaced(a)
 	if a.mode == 0 {
+		if m := a.members[0]; m.result != store.Applied {
+			t.e.rs.Replaced(m.write)
+		}
 		return
 	}
 	t.e.rs.Committed(a.id, a.list)
@@ -333,12 +365,20 @@ func without(l []leftover, written map[string]bool) []leftover {
 func (a *attempt) doubtful(err error) error {
 	t := a.t
 	t.e.stats.InDoubt.Add(1)
+	t.linked = a.members
 	names := make([]string, len(a.members))
 	for i, m := range a.members {
 		names[i] = m.e.name
 	}
-	if a.mode != 0 {
+	if m := a.members[0]; a.mode == 0 {
+		t.e.rs.UnlinkByWrite(a.id, m.writer, m.write)
+	} else {
 		t.e.rs.Resolve(a.id, names, a.mode == cell.Pending)
+		for _, m := range a.members {
+			if m.value.Kind == cell.External {
+				t.e.rs.UnlinkIfDead(a.id, m.e.name, m.value.Ref)
+			}
+		}
 	}
 	return &InDoubtError{Attempt: a.id, Names: names, Err: t.whyDoubt(err)}
 }

@@ -18,9 +18,32 @@ const (
 	// resendPauseMin and resendPauseMax bound the pause before that.
 	resendPauseMin = 20 * time.Millisecond
 	resendPauseMax = 2 * time.Second
+	// attemptMax is how long an attempt may last, by its client's clock. An absent object
+	// is the one state that recurs, and external values that no cell points to are
+	// garbage after a while: so within a sweep's horizon an attempt must be over, its
+	// last resend and the conclusions from what its owner reads included.
+	attemptMax = 15 * time.Minute
 	// liftsMax bounds how often a condemned tombstone is rewritten.
 	liftsMax = 20
 )
+
+// errExpired says that nothing can be concluded from absent objects any more.
+var errExpired = fmt.Errorf("%w: the attempt took longer than %v",
+	backend.ErrUnavailable, attemptMax)
+
+func (a *attempt) expired() bool { return a.t.e.rt.Now().After(a.until) }
+
+// late ends an attempt that has lasted too long, before its writes are sent once more, or
+// at all.
+func (a *attempt) late(tries int) (end, error) {
+	if tries > 0 {
+		return a.leaving(), errExpired
+	}
+	for _, m := range a.members {
+		m.result = store.NotApplied
+	}
+	return dead, nil
+}
 
 // clarify reads the cells of writes whose outcome is unknown. It returns those that
 // must be sent again, or how the attempt ended.
@@ -61,6 +84,9 @@ func (a *attempt) clarify(unknown []*member, cause error) (
 			}
 		}
 	}
+	if a.expired() {
+		return nil, a.leaving(), errors.Join(errExpired, cause)
+	}
 	if how == goesOn && ask {
 		how, err = a.askMembers()
 		return nil, how, errors.Join(err, onlyIf(how == inDoubt, cause))
@@ -79,6 +105,9 @@ func onlyIf(wanted bool, err error) error {
 func (a *attempt) tell(m *member, s store.Snapshot) end {
 	switch {
 	case a.mode != 0 && s.Cell.Holds(a.id):
+		if m.result != store.Applied {
+			a.t.e.rs.Replaced(m.write)
+		}
 		m.result, m.landed = store.Applied, s
 		return goesOn
 	case s.Cell.Names(a.id):
@@ -149,7 +178,10 @@ func (a *attempt) askMembers() (end, error) {
 			how = dead
 		}
 	}
-	if how == inDoubt {
+	switch {
+	case a.expired():
+		return inDoubt, errExpired
+	case how == inDoubt:
 		err = errors.New("no member's history reaches back")
 	}
 	return how, err

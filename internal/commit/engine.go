@@ -24,6 +24,7 @@ package commit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -35,15 +36,14 @@ import (
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
-// ValueMax is the size of the largest value, in bytes.
-const ValueMax = 1 << 20
-
 // Engine runs transactions on one database.
 type Engine struct {
 	st    *store.Store
 	rs    *resolve.Resolver
 	rt    seam.Runtime
 	stats Stats
+	// inlineMax is the size in bytes up to which a value lives in its key's cell.
+	inlineMax int
 }
 
 // Stats count the transactions of an Engine.
@@ -63,9 +63,9 @@ type Stats struct {
 	Hits, Misses atomic.Int64
 }
 
-// New returns an Engine.
-func New(st *store.Store, rs *resolve.Resolver) *Engine {
-	return &Engine{st: st, rs: rs, rt: st.Runtime()}
+// New returns an Engine. Values of more than inlineMax bytes become external.
+func New(st *store.Store, rs *resolve.Resolver, inlineMax int) *Engine {
+	return &Engine{st: st, rs: rs, rt: st.Runtime(), inlineMax: inlineMax}
 }
 
 // Stats are the counters.
@@ -118,6 +118,10 @@ type txn struct {
 	// dead are the cells in which attempts of this transaction may have left an
 	// intent; claimed those taken from the background.
 	dead, claimed []leftover
+	// uploads are all external values written; linked are the members of the attempt
+	// that has committed, or may have.
+	uploads []*upload
+	linked  []*member
 }
 
 // leftover is a cell in which an attempt's intent may stand.
@@ -133,6 +137,9 @@ type leftover struct {
 func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
 	tx := &Tx{t: t}
 	ferr := tx.call(fn)
+	if len(tx.vanished) > 0 {
+		return t.again(tx)
+	}
 	if tx.broken != nil {
 		if ferr != nil && errors.Is(ferr, tx.broken) {
 			return true, ferr
@@ -163,6 +170,7 @@ func (t *txn) failed() error {
 
 // leave queues what attempts have left in cells for the background.
 func (t *txn) leave() {
+	t.discard()
 	for _, l := range [][]leftover{t.dead, t.claimed} {
 		for len(l) > 0 {
 			n := 1
@@ -198,14 +206,33 @@ func (e *Engine) Read(
 	} else {
 		var err error
 		e.stats.Misses.Add(1)
-		if rd, err = e.rs.Effective(ctx, name, resolve.Role{}); err != nil {
+		if rd, err = e.rs.Shared(ctx, name, e.st.Tick()); err != nil {
 			return nil, err
 		}
 	}
 	e.stats.ReadOnly.Add(1)
-	v, _ := rd.Effective()
-	if v.Kind == cell.Absent {
-		return nil, backend.ErrNotFound
+	return e.bytes(ctx, rd)
+}
+
+// bytes returns the value of a cell that was read, a copy of it. If its external value
+// has been replaced meanwhile, it is that of the cell as it is now.
+func (e *Engine) bytes(ctx context.Context, rd resolve.Reading) ([]byte, error) {
+	for range vanishedMax {
+		v, _ := rd.Effective()
+		switch v.Kind {
+		case cell.Absent:
+			return nil, backend.ErrNotFound
+		case cell.Inline:
+			return append(make([]byte, 0, len(v.Data)), v.Data...), nil
+		}
+		data, err := e.download(ctx, rd.Name, v)
+		if !errors.Is(err, store.ErrMissing) {
+			return data, err
+		}
+		if rd, err = e.lookAgain(ctx, rd.Name, v); err != nil {
+			return nil, err
+		}
 	}
-	return append(make([]byte, 0, len(v.Data)), v.Data...), nil
+	return nil, fmt.Errorf("value replaced %d times while it was read: %w",
+		vanishedMax, backend.ErrUnavailable)
 }

@@ -48,7 +48,7 @@ func TestForgottenFatesDoNotOverfillACell(t *testing.T) {
 	tx, m := commits()
 	c.Intent = &cell.Intent{Tx: tx, Mode: cell.Staged, Action: cell.Delete, Members: m}
 
-	x := &txn{e: New(st, rs), ctx: ctx}
+	x := &txn{e: New(st, rs, InlineMax), ctx: ctx}
 	base := rs.Known(store.Snapshot{Name: "=k", Cell: c, Version: "5"})
 	p := &plan{members: []*member{{e: &entry{name: "=k"}, action: cell.Delete, base: base}}}
 	relieved, err := x.relieve(p)

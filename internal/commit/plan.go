@@ -19,6 +19,8 @@ type plan struct {
 	others []*entry
 	// stale says that something read has changed: the function must run again.
 	stale bool
+	// othersNow are the others as they were read after a write had been refused.
+	othersNow []resolve.Reading
 }
 
 // member is one cell of an attempt.
@@ -36,6 +38,8 @@ type member struct {
 	write  *store.Write
 	result store.Result
 	err    error
+	// refused is the cell as it was read after it had refused the write.
+	refused store.Snapshot
 	// landed is the cell with the attempt's intent, once that is known to be there.
 	landed store.Snapshot
 }
@@ -63,7 +67,7 @@ func (t *txn) newPlan(tx *Tx) (*plan, error) {
 	}
 	for _, m := range p.members {
 		_, m.writer = m.base.Effective()
-		if m.stale() {
+		if m.e.outdated(m.base) {
 			p.stale = true
 		}
 	}
@@ -77,18 +81,13 @@ func newMember(e *entry) *member {
 	m := &member{e: e}
 	switch e.op {
 	case opPut:
-		m.action, m.value = cell.Put, cell.Value{Kind: cell.Inline, Data: e.data}
+		m.action, m.value = cell.Put, e.staged()
 	case opDelete:
 		m.action = cell.Delete
 	default:
 		m.action = cell.Lock
 	}
 	return m
-}
-
-// stale tells whether the cell is not any more what the function saw.
-func (m *member) stale() bool {
-	return m.e.read && m.writer != m.e.writer || m.e.insert && !m.base.Absent()
 }
 
 // settle finds the members' bases, without requests where nothing is undecided.

@@ -2,11 +2,9 @@ package commit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
@@ -24,6 +22,9 @@ type Tx struct {
 	done    bool
 	failure error // sticks, and is returned once the reads are valid
 	broken  error // sticks, and is returned at once: the store failed
+	// vanished is what has taken the place of values that were gone when the function
+	// asked for them.
+	vanished []resolve.Reading
 }
 
 // indexMin is the number of entries from which on they are indexed.
@@ -47,8 +48,9 @@ type entry struct {
 	value  cell.Value
 	writer txid.ID
 
-	op   op
-	data []byte
+	op     op
+	data   []byte  // of an inline value
+	upload *upload // of an external one
 	// insert says that the key must be absent at the commit.
 	insert bool
 
@@ -125,10 +127,66 @@ func (tx *Tx) Read(name string) ([]byte, error) {
 	return v, err
 }
 
-// readStore reads a key by a request.
+// readLocal reads a key, if that can be done without a request.
+func (tx *Tx) readLocal(name string) (v []byte, known bool, err error) {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	e, known, err := tx.recordLocked(name)
+	if !known || err != nil {
+		return nil, known, err
+	}
+	return tx.bytesLocked(e)
+}
+
+// readStore reads a key by a request for its cell, or for its external value, or both.
 func (tx *Tx) readStore(name string) ([]byte, error) {
 	tx.t.e.stats.Misses.Add(1)
-	rd, err := tx.t.e.rs.Effective(tx.t.ctx, name, resolve.Role{})
+	e, err := tx.record(name)
+	if err != nil {
+		return nil, err
+	}
+	tx.mu.Lock()
+	v, known, err := tx.bytesLocked(e)
+	value := e.value
+	tx.mu.Unlock()
+	if !known {
+		return tx.download(e, value)
+	}
+	return v, err
+}
+
+// recordLocked makes a key part of the read set, unless the transaction has written it
+// itself, if that can be done without a request. The caller holds tx.mu.
+func (tx *Tx) recordLocked(name string) (e *entry, known bool, err error) {
+	if err := tx.usableLocked(); err != nil {
+		return nil, true, err
+	}
+	e = tx.entryLocked(name)
+	if e.op == opPut || e.op == opDelete || e.read {
+		return e, true, nil
+	}
+	rd, ok := tx.localLocked(name)
+	if ok {
+		e.setRead(rd)
+	}
+	return e, ok, nil
+}
+
+// record makes a key part of the read set, by a request if need be. That may be shared
+// with other readers, and older than the transaction: what was read is validated, but for
+// a read that may be old within a bound.
+func (tx *Tx) record(name string) (*entry, error) {
+	tx.mu.Lock()
+	e, known, err := tx.recordLocked(name)
+	tx.mu.Unlock()
+	if known {
+		return e, err
+	}
+	after := uint64(0)
+	if tx.t.o.Staleness > 0 {
+		after = tx.t.begun
+	}
+	rd, err := tx.t.e.rs.Shared(tx.t.ctx, name, after)
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	if uerr := tx.usableLocked(); uerr != nil {
@@ -138,12 +196,10 @@ func (tx *Tx) readStore(name string) ([]byte, error) {
 		tx.broken = err
 		return nil, err
 	}
-	e := tx.entryLocked(name)
-	own := e.op == opPut || e.op == opDelete
-	if !own && !e.read {
+	if own := e.op == opPut || e.op == opDelete; !own && !e.read {
 		e.setRead(rd)
 	}
-	return e.resultLocked(own)
+	return e, nil
 }
 
 // ReadMulti reads keys in parallel, into values and errs.
@@ -171,39 +227,8 @@ func (tx *Tx) ReadMulti(names []string, values [][]byte, errs []error) {
 		return nil
 	})
 	for _, i := range again {
-		values[i], _, errs[i] = tx.readLocal(names[i])
+		values[i], errs[i] = tx.Read(names[i])
 	}
-}
-
-// readLocal reads a key, if that is known without a request.
-func (tx *Tx) readLocal(name string) (v []byte, known bool, err error) {
-	tx.mu.Lock()
-	defer tx.mu.Unlock()
-	if err := tx.usableLocked(); err != nil {
-		return nil, true, err
-	}
-	e := tx.entryLocked(name)
-	own := e.op == opPut || e.op == opDelete
-	if !own && !e.read {
-		rd, ok := tx.localLocked(name)
-		if !ok {
-			return nil, false, nil
-		}
-		e.setRead(rd)
-	}
-	v, err = e.resultLocked(own)
-	return v, true, err
-}
-
-// resultLocked is the value that the function sees. The caller holds tx.mu.
-func (e *entry) resultLocked(own bool) ([]byte, error) {
-	switch {
-	case own && e.op == opPut:
-		return append([]byte{}, e.data...), nil
-	case own, e.value.Kind == cell.Absent:
-		return nil, backend.ErrNotFound
-	}
-	return append(make([]byte, 0, len(e.value.Data)), e.value.Data...), nil
 }
 
 func (e *entry) setRead(rd resolve.Reading) {
@@ -235,19 +260,18 @@ func (t *txn) recent(rd resolve.Reading) bool {
 // now on in the background.
 func (tx *Tx) Write(name string, value []byte) error {
 	return tx.stage(name, func(e *entry) error {
-		if len(value) > ValueMax {
-			return &SizeError{What: "value", Size: len(value), Limit: ValueMax}
+		err := tx.putLocked(e, value)
+		if err == nil {
+			tx.prefetchLocked(e)
 		}
-		e.op, e.data = opPut, append([]byte{}, value...)
-		tx.prefetchLocked(e)
-		return nil
+		return err
 	})
 }
 
 // Delete stages the deletion of a key.
 func (tx *Tx) Delete(name string) error {
 	return tx.stage(name, func(e *entry) error {
-		e.op, e.data = opDelete, nil
+		e.op, e.data, e.upload = opDelete, nil, nil
 		tx.prefetchLocked(e)
 		return nil
 	})
@@ -258,15 +282,13 @@ func (tx *Tx) Delete(name string) error {
 func (tx *Tx) Insert(name string, value []byte) error {
 	exists := false
 	err := tx.stage(name, func(e *entry) error {
-		if len(value) > ValueMax {
-			return &SizeError{What: "value", Size: len(value), Limit: ValueMax}
-		}
 		if exists = tx.existsLocked(e); exists {
 			return nil
 		}
-		e.insert = e.insert || e.op != opDelete && !e.read
-		e.op, e.data = opPut, append([]byte{}, value...)
-		return nil
+		blind := e.op != opDelete && !e.read
+		err := tx.putLocked(e, value)
+		e.insert = e.insert || err == nil && blind
+		return err
 	})
 	if err == nil && exists {
 		return ErrExists
@@ -299,8 +321,8 @@ func (tx *Tx) existsLocked(e *entry) bool {
 	return false
 }
 
-// Lock reads keys, in parallel, and takes care that they do not change before the
-// commit.
+// Lock reads the cells of keys, in parallel, and takes care that they do not change
+// before the commit.
 func (tx *Tx) Lock(names []string) error {
 	lock := func(e *entry) error {
 		if e.op == opNone {
@@ -308,17 +330,16 @@ func (tx *Tx) Lock(names []string) error {
 		}
 		return nil
 	}
-	values, errs := make([][]byte, len(names)), make([]error, len(names))
-	tx.ReadMulti(names, values, errs)
-	for i, name := range names {
-		if errs[i] != nil && !errors.Is(errs[i], backend.ErrNotFound) {
-			return errs[i]
-		}
-		if err := tx.stage(name, lock); err != nil {
-			return err
+	err := seam.Each(tx.t.e.rt, len(names), func(i int) error {
+		_, err := tx.record(names[i])
+		return err
+	})
+	for _, name := range names {
+		if err == nil {
+			err = tx.stage(name, lock)
 		}
 	}
-	return nil
+	return err
 }
 
 // stage changes the write set by f, whose error sticks.
@@ -356,7 +377,7 @@ func (tx *Tx) prefetchLocked(e *entry) {
 	t.e.stats.Misses.Add(1)
 	e.fetch = t.e.rt.NewEvent()
 	t.e.rt.Go(func() {
-		s, err := t.e.rs.Read(t.ctx, e.name)
+		s, err := t.e.st.ReadShared(t.ctx, e.name, 0)
 		tx.mu.Lock()
 		if e.fetchErr = err; err == nil && !e.known {
 			e.known, e.base = true, t.e.rs.Known(s)

@@ -1,10 +1,30 @@
 package commit
 
 import (
+	"fmt"
+	"time"
+
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
 )
+
+// Limits of the pause of a younger transaction that has collided with an older one.
+const (
+	// backoffDoublings bounds how often the pause doubles.
+	backoffDoublings = 5
+	backoffMax       = 5 * time.Second
+)
+
+// outdated tells whether the key is not any more what the function saw: it has another
+// effective writer (the version alone proves nothing, as an intent's attempt may have
+// committed since), or what was to be inserted exists.
+func (e *entry) outdated(rd resolve.Reading) bool {
+	_, w := rd.Effective()
+	return e.read && w != e.writer || e.insert && !rd.Absent()
+}
 
 // finishReads ends a transaction that writes nothing, or whose function returned an
 // error: its result is true only if its reads are. If they are stale, the function
@@ -104,7 +124,7 @@ func (t *txn) validate(reads, must []*entry, role resolve.Role) (stale bool, err
 		return false, err
 	}
 	for i, e := range must {
-		if _, w := now[i].Effective(); w != e.writer {
+		if e.outdated(now[i]) {
 			stale = true
 		}
 	}
@@ -119,4 +139,137 @@ func (t *txn) validate(reads, must []*entry, role resolve.Role) (stale bool, err
 		t.fresh[e.name] = now[i]
 	}
 	return true, nil
+}
+
+// reread reads the cells that have not been written, together with the keys only read, in
+// one parallel round, after some of them have refused the attempt's write. That proves it
+// dead, unless the write has been sent twice by somebody on the way, and what was refused
+// is the echo: then the cell shows the attempt, or does not tell (since it has been written
+// often, or was only locked). Unless some member proves it dead, such members are returned,
+// as of unknown outcome.
+func (a *attempt) reread(p *plan) (echoes []*member, err error) {
+	t := a.t
+	var missed []*member
+	for _, m := range p.members {
+		if m.result != store.Applied {
+			missed = append(missed, m)
+		}
+	}
+	p.othersNow = make([]resolve.Reading, len(p.others))
+	role := resolve.Role{Ranked: true, Priority: t.priority}
+	err = seam.Each(t.e.rt, len(missed)+len(p.others), func(i int) (err error) {
+		if i < len(missed) {
+			missed[i].refused, err = t.e.rs.Read(t.ctx, missed[i].e.name)
+			return err
+		}
+		i -= len(missed)
+		p.othersNow[i], err = t.e.rs.Effective(t.ctx, p.others[i].name, role)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	proof := false
+	var silent []*member
+	for _, m := range missed {
+		shows := m.refused.Cell.Holds(a.id) || m.refused.Cell.Names(a.id)
+		switch {
+		case m.result != store.Refused:
+		case shows:
+			m.result = store.Unknown
+			echoes = append(echoes, m)
+		case m.tells(m.refused):
+			proof = true
+		default:
+			silent = append(silent, m)
+		}
+	}
+	if proof {
+		return nil, nil
+	}
+	for _, m := range silent {
+		m.result = store.Unknown
+	}
+	return append(echoes, silent...), nil
+}
+
+// errEcho is why an attempt is in doubt of which a write was sent twice on its way.
+var errEcho = fmt.Errorf("a refused write may have landed: %w", backend.ErrOutcomeUnknown)
+
+// refresh prepares what follows a dead attempt, given what was read after that (or by
+// validation). If the effective writers are still those that the function saw, only
+// versions have moved, and the function need not run again.
+func (t *txn) refresh(a *attempt, p *plan) (rerun bool, err error) {
+	if a.stale {
+		t.e.stats.StaleReads.Add(1)
+		t.startFrom(p, nil)
+		return true, nil
+	}
+	if p.othersNow == nil { // nothing was sent
+		return false, nil
+	}
+	err = seam.Each(t.e.rt, len(p.members), func(i int) (err error) {
+		m := p.members[i]
+		if m.result != store.Applied {
+			m.e.known = true
+			m.e.base, err = t.meet(m.refused, len(p.members) > 1)
+		}
+		return err
+	})
+	if err != nil || !changed(p, p.othersNow) {
+		return false, err
+	}
+	t.e.stats.StaleReads.Add(1)
+	t.startFrom(p, p.othersNow)
+	return true, nil
+}
+
+// changed tells whether the function saw another writer of some key.
+func changed(p *plan, others []resolve.Reading) bool {
+	for i, e := range p.others {
+		if e.outdated(others[i]) {
+			return true
+		}
+	}
+	for _, m := range p.members {
+		if m.e.outdated(m.e.base) {
+			return true
+		}
+	}
+	return false
+}
+
+// startFrom makes what is known now the start of the function's next run: the
+// members' bases, and what has been read of the other keys. Without that, fresh has
+// them already.
+func (t *txn) startFrom(p *plan, others []resolve.Reading) {
+	if others != nil || t.fresh == nil {
+		t.fresh = make(map[string]resolve.Reading, len(p.members)+len(p.others))
+	}
+	for i, rd := range others {
+		t.fresh[p.others[i].name] = rd
+	}
+	for _, m := range p.members {
+		t.fresh[m.e.name] = m.e.base
+	}
+}
+
+// meet settles what was found in a cell that refused the attempt. Two
+// attempts that refused each other's writes are both dead without a kill: the older
+// goes on at once, the younger backs off, longer with each failure.
+func (t *txn) meet(s store.Snapshot, several bool) (resolve.Reading, error) {
+	role := resolve.Role{Writer: true, Ranked: true, Priority: t.priority}
+	rd, err := t.e.rs.Settle(t.ctx, s, role)
+	if err != nil || !several {
+		return rd, err
+	}
+	in := rd.Cell.Intent
+	if in == nil || rd.Outcome != cell.Dead || !in.Priority.Older(t.priority) {
+		return rd, nil
+	}
+	d := min(t.e.st.PutLatency()<<min(t.failures, backoffDoublings), backoffMax)
+	if err := t.e.rt.Sleep(t.ctx, time.Duration(t.e.rt.Uint64()%uint64(d+1))); err != nil {
+		return rd, err
+	}
+	return t.e.rs.Effective(t.ctx, s.Name, role)
 }

@@ -173,7 +173,7 @@ func (w *world) handle() *handle {
 	h.rs = resolve.New(life, resolve.Options{
 		Store: st, Patience: patience, Concurrency: 8, Logger: log,
 	})
-	h.engine = commit.New(st, h.rs)
+	h.engine = commit.New(st, h.rs, commit.InlineMax)
 	w.t.Cleanup(stop)
 	h.ops, h.count = nil, map[place]int{}
 	return h

@@ -263,6 +263,7 @@ func (b *background) finish(j *job) {
 // can be.
 func (r *Resolver) retire(ctx context.Context, name string, tx txid.ID) (err error) {
 	s, cached := r.st.Cached(name)
+	var unknown *store.Write // a fold whose answer was lost
 	for try := range foldTriesMax {
 		if err := r.rest(ctx, try); err != nil {
 			return err
@@ -274,6 +275,9 @@ func (r *Resolver) retire(ctx context.Context, name string, tx txid.ID) (err err
 		}
 		if !s.Cell.Holds(tx) {
 			if since, ok := r.fates.since(tx); !cached || ok && s.Proved > since {
+				if unknown != nil {
+					r.Replaced(unknown)
+				}
 				return nil
 			}
 			cached = false
@@ -290,9 +294,12 @@ func (r *Resolver) retire(ctx context.Context, name string, tx txid.ID) (err err
 		if rd.Cell == nil || !rd.Cell.Holds(tx) || rd.Outcome == cell.Undecided {
 			continue
 		}
-		res, err := r.foldIntent(ctx, rd, 0)
-		if res == store.Applied || res == store.NotApplied {
+		res, w, err := r.tryFold(ctx, rd, 0)
+		switch res {
+		case store.Applied, store.NotApplied:
 			return err
+		case store.Unknown:
+			unknown = w
 		}
 	}
 	return r.outrun(name, foldTriesMax)

@@ -47,6 +47,17 @@ func (r *Resolver) Effective(ctx context.Context, name string, role Role) (Readi
 	return r.Settle(ctx, s, role)
 }
 
+// Shared is Effective for a reader who may share the request with others: see
+// store.ReadShared.
+func (r *Resolver) Shared(ctx context.Context, name string, after uint64) (Reading, error) {
+	s, err := r.st.ReadShared(ctx, name, after)
+	if err != nil {
+		return Reading{}, err
+	}
+	r.note(s)
+	return r.Settle(ctx, s, Role{})
+}
+
 // Settle finds out a cell's effective value. For a writer it returns only when the
 // intent in it is final, for others when its value can be told.
 //

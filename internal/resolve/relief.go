@@ -131,14 +131,22 @@ func (r *Resolver) outrun(name string, tries int) error {
 func (r *Resolver) foldIntent(
 	ctx context.Context, rd Reading, depth int,
 ) (store.Result, error) {
+	res, _, err := r.tryFold(ctx, rd, depth)
+	return res, err
+}
+
+// tryFold is foldIntent. It also returns what it has sent.
+func (r *Resolver) tryFold(
+	ctx context.Context, rd Reading, depth int,
+) (store.Result, *store.Write, error) {
 	f, err := r.relieve(ctx, rd, 0, depth)
 	if err != nil {
-		return store.NotApplied, err
+		return store.NotApplied, nil, err
 	}
 	w := r.st.Prepare(rd.Snapshot, cell.Resolve(rd.Cell, f))
 	res, _, err := r.Send(ctx, w)
 	if res != store.NotApplied && ctx.Err() == nil {
 		err = nil
 	}
-	return res, err
+	return res, w, err
 }

@@ -100,13 +100,16 @@ func (rd Reading) readable() bool {
 // Read reads a cell in one request, and notes the marks in it.
 func (r *Resolver) Read(ctx context.Context, name string) (store.Snapshot, error) {
 	s, err := r.st.Read(ctx, name)
-	if err != nil {
-		return s, err
+	if err == nil {
+		r.note(s)
 	}
+	return s, err
+}
+
+func (r *Resolver) note(s store.Snapshot) {
 	for _, m := range s.Cell.Marks {
 		r.Committed(m.Tx, m.Members)
 	}
-	return s, nil
 }
 
 // Cached returns what the handle remembers of a cell, if its effective value can
@@ -160,13 +163,17 @@ func (r *Resolver) FoldOf(rd Reading) cell.Fold {
 	return f
 }
 
-// Send sends a write, and notes the committed intent that it has folded.
+// Send sends a write, and notes the committed intent that it has folded. External values
+// that it has unlinked are removed in the background.
 func (r *Resolver) Send(
 	ctx context.Context, w *store.Write,
 ) (store.Result, store.Snapshot, error) {
 	res, s, err := r.st.Send(ctx, w)
-	if in := w.At.Cell.Intent; res == store.Applied && in != nil && !w.Next.Holds(in.Tx) {
-		r.fates.clear(in.Tx, w.At.Name)
+	if res == store.Applied {
+		if in := w.At.Cell.Intent; in != nil && !w.Next.Holds(in.Tx) {
+			r.fates.clear(in.Tx, w.At.Name)
+		}
+		r.Replaced(w)
 	}
 	return res, s, err
 }

@@ -205,7 +205,7 @@ const (
 	killed      = `case res == store.Applied: r.Dead(in.Tx)`
 	notKilled   = `r.st.Send(ctx, r.st.Prepare(at, next))`
 	folded      = `r.fates.clear(in.Tx, w.At.Name)`
-	retires     = `res, err := r.foldIntent(ctx, rd, 0)`
+	retires     = `res, w, err := r.tryFold(ctx, rd, 0)`
 	attempted   = `how, err := a.run(p)`
 	answered    = `unknown, how, cause := answers(todo)`
 	commitSent  = `res, s, err := rs.Send(ctx, w)`
@@ -400,15 +400,7 @@ var branches = []struct {
 			`return a.leaving(), errors.Join(err, cause)`, ""},
 		{"left: pending, the commit write not sent", `!a.committing { return dead`, ""},
 		{"left: in doubt", `!a.committing { return dead } return inDoubt`, ""},
-	}},
-	{"commit/refresh.go", []branch{
-		{"validation has read what changed: run again", `t.startFrom(p, nil)`, ""},
-		{"a key that was only read has changed", `w != e.writer { return true`, ""},
-		{"a key that was written has changed", `!m.e.base.Absent() { return true`, ""},
-		{"the function runs again", `t.startFrom(p, others) return true, nil`, ""},
-		{"versions alone have moved: a new attempt at once",
-			`if err != nil || !changed(p, others) {`, `err == nil`},
-		{"two refused each other: the younger backs off", `d := min(t.e.st.PutLatency()`, ""},
+		{"the attempt has lasted too long", `return nil, a.leaving(), errors.Join(errExpired, cause)`, ""},
 	}},
 	{"commit/plan.go", []branch{
 		{"a member's intent is undecided: settle it", `undecided = append(undecided, m)`, ""},
@@ -430,11 +422,43 @@ var branches = []struct {
 		{"a weak snapshot of one instant", weakRead, `t.o.Staleness > 0 && t.snapshot(reads)`},
 		{"a weak snapshot is not of one instant", weakRead,
 			`t.o.Staleness > 0 && !t.snapshot(reads)`},
-		{"a read has changed", `w != e.writer { stale = true`, ""},
+		{"a read has changed", `e.outdated(now[i]) { stale = true`, ""},
 		{"reads only: they are stale, run again", `if stale { t.e.stats.StaleReads.Add(1)`, ""},
 		{"reads only: they can't be validated", `if err != nil { return true, err`, ""},
 		{"an error of the function, its reads valid", `t.e.stats.Failed.Add(1)`, ""},
 		{"reads only: they are valid", `t.e.stats.ReadOnly.Add(1)`, ""},
+		{"validation has read what changed: run again", `t.startFrom(p, nil)`, ""},
+		{"a key that was only read has changed", `e.outdated(others[i]) { return true`, ""},
+		{"a key that was written has changed", `m.e.outdated(m.e.base) { return true`, ""},
+		{"the function runs again", `t.startFrom(p, others) return true, nil`, ""},
+		{"versions alone have moved: a new attempt at once",
+			`if err != nil || !changed(p, others) {`, `err == nil`},
+		{"two refused each other: the younger backs off", `d := min(t.e.st.PutLatency()`, ""},
+	}},
+	{"commit/value.go", []branch{
+		{"an upload is taken over", `bytes.Equal(u.data, data) { return u`, ""},
+		{"an upload has failed", `err := e.upload.err; err != nil {`, ""},
+		{"a value is not linked", `u.cancel()`, ""},
+		{"a value that was read is gone", `tx.vanished = append(tx.vanished, rd)`, ""},
+		{"a value is gone, outside a transaction",
+			`rd, err = e.lookAgain(ctx, rd.Name, v); err != nil { return nil, err }`, ""},
+	}},
+	{"resolve/unlink.go", []branch{
+		{"a value was unlinked", `if ref != "" && !w.Next.Links(ref) {`, ""},
+		{"a committed intent's value was unlinked", `refs[1] = in.Value.Ref`, ""},
+		{"the value of an attempt in doubt, which is dead", `== cell.Dead {`, ""},
+	}},
+	{"store/share.go", []branch{
+		{"a read is shared", `case f.seen.Proved > after:`, ""},
+		{"a read was sent too early to be shared", `case f.seen.Proved > after: return f.seen, nil
+		}`, ""},
+		{"a shared read has failed", `case f.err != nil:`, ""},
+	}},
+	{"store/value.go", []branch{
+		{"an upload was refused: an earlier copy has landed", `case Refused:`, ""},
+		{"an upload is unknown", `s.counts.Unknown.Add(1)`, ""},
+		{"a value is missing", `case missing: return nil, ErrMissing`, ""},
+		{"whether a value was written is not known", `if version == "" {`, ""},
 	}},
 	{"commit/tx.go", []branch{
 		{"an insert finds the key in what is known", `case ok && !rd.Absent(): e.setRead(rd)`, ""},

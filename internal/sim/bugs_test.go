@@ -6,9 +6,9 @@ type bug struct{ name, file, good, bad string }
 var bugs = []bug{
 	{
 		"read validation skipped", "internal/commit/validate.go",
-		`		if _, w := now[i].Effective(); w != e.writer {
+		`		if e.outdated(now[i]) {
 			stale = true`,
-		`		if _, w := now[i].Effective(); false && w != e.writer {
+		`		if false && e.outdated(now[i]) {
 			stale = true`,
 	},
 	{
@@ -17,9 +17,9 @@ var bugs = []bug{
 		`if false && e.base.Answered >= sent {`,
 	},
 	{
-		"a version taken as proof", "internal/commit/plan.go",
-		`return m.e.read && m.writer != m.e.writer ||`,
-		`return m.e.read && m.base.Version != m.e.base.Version ||`,
+		"a version taken as proof", "internal/commit/validate.go",
+		`return e.read && w != e.writer ||`,
+		`return e.read && w != e.writer && rd.Version != e.base.Version ||`,
 	},
 	{
 		"an unknown outcome taken for failure", "internal/store/write.go",
@@ -154,10 +154,10 @@ var bugs = []bug{
 `,
 	},
 	{
-		"an insert over a value", "internal/commit/plan.go",
-		`|| m.e.insert && !m.base.Absent()
+		"an insert over a value", "internal/commit/validate.go",
+		`|| e.insert && !rd.Absent()
 `,
-		`|| false && m.e.insert && !m.base.Absent()
+		`|| false && e.insert && !rd.Absent()
 `,
 	},
 	{

@@ -153,6 +153,11 @@ func (s *Sim) take(a action, c *call) {
 			s.answer(c)
 			return
 		}
+		if s.tape.next()&1 == 1 { // the answer is that of the second copy: an echo
+			s.apply(c)
+			s.answer(c)
+			return
+		}
 		s.haunt(c)
 		s.answerWith(c, lost)
 	default:

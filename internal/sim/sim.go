@@ -129,7 +129,7 @@ func newSim(cfg Config) *Sim {
 		p.shuffle, p.preempt = false, 0
 	}
 	s := &Sim{
-		cfg: cfg, params: p, store: memory.New(), tape: &tape{bytes: cfg.Tape},
+		cfg: cfg, params: p, tape: &tape{bytes: cfg.Tape},
 		order: baton.Derive(cfg.Seed, 7), crashes: p.crashes,
 	}
 	if cfg.Tape == nil {
@@ -139,6 +139,7 @@ func newSim(cfg Config) *Sim {
 	s.world = baton.New(baton.Options{
 		Order: baton.Derive(cfg.Seed, 1), Shuffle: p.shuffle, Preempt: p.preempt,
 	})
+	s.store = memory.New(memory.WithClock(s.clock))
 	s.witness = witness.New(s.world.Fail)
 	s.ledger = &program.Ledger{Seed: cfg.Seed, Keys: p.keys, Now: s.world.Now}
 	if cfg.Trace {
@@ -146,6 +147,9 @@ func newSim(cfg Config) *Sim {
 	}
 	return s
 }
+
+// clock is the store's.
+func (s *Sim) clock() time.Time { return time.Unix(0, 0).Add(s.world.Now()) }
 
 var errStuck = errors.New("stuck")
 
@@ -211,6 +215,9 @@ func (s *Sim) heal() error {
 	}
 	if tidy { // closed, and nothing went wrong: no intent is left
 		if err := s.witness.Tidy(); err != nil {
+			return err
+		}
+		if err := s.witness.Orphaned(); err != nil && s.ledger.Patient() {
 			return err
 		}
 	}

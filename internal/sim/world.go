@@ -27,6 +27,7 @@ type params struct {
 	shuffle   bool
 	preempt   int
 	faultless bool
+	inline    int  // the size up to which values live in cells
 	newest    bool // calls that are neither chosen nor harmed: the newest first
 }
 
@@ -49,6 +50,8 @@ func newParams(cfg Config) params {
 		preempt:  []int{0, 8, 8, 3}[r.Below(4)],
 		newest:   r.Below(5) == 0,
 	}
+	values := baton.Derive(cfg.Seed, 8)
+	p.inline = []int{0, 5, 6, 1 << 20, 1 << 20, 1 << 20}[values.Below(6)]
 	p.keys = append(p.keys, allKeys[:w.KeysMin+r.Below(w.KeysMax-w.KeysMin+1)]...)
 	switch level := r.Below(8); level {
 	case 0: // no faults, but any order
@@ -140,7 +143,8 @@ func open(
 	for range openTries {
 		var db *strictkv.DB
 		db, err = strictkv.Open(ctx, database, b,
-			strictkv.WithCacheSize(p.cache), strictkv.WithPatience(p.patience))
+			strictkv.WithCacheSize(p.cache), strictkv.WithPatience(p.patience),
+			strictkv.WithInlineMax(p.inline))
 		if err == nil {
 			return db, nil
 		}

@@ -12,8 +12,8 @@ type Counts struct {
 	Gets, NotModified atomic.Int64
 	// Puts counts writes; Unknown those of them whose outcome was unknown.
 	Puts, Unknown atomic.Int64
-	// Lists counts pages of listings.
-	Lists atomic.Int64
+	// Deletes counts removals of objects, and Lists pages of listings.
+	Deletes, Lists atomic.Int64
 	// Retried counts requests that were sent again after a passing error.
 	Retried atomic.Int64
 	// BytesRead and BytesWritten count the bytes of objects.

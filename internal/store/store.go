@@ -52,6 +52,7 @@ type Store struct {
 	limit   *seam.Limiter
 	counts  Counts
 	putTime latency
+	flights flights
 }
 
 // Snapshot is a cell as a request saw it, or as the cache remembers it.
@@ -126,7 +127,7 @@ func (s *Store) read(
 		o, err := s.get(ctx, name, known.Version)
 		switch {
 		case err == nil:
-			e.Version, e.Size = o.Version, len(o.Data)
+			e.Version, e.Size = o.Version, cap(o.Data)
 			e.Cell, err = cell.Decode(o.Data)
 			if err != nil {
 				return s.damaged(name, err)
@@ -166,9 +167,16 @@ func (s *Store) get(
 // passing error, writes after one that means "not applied". It bounds the number
 // of requests under way and the time of each.
 func (s *Store) retry(ctx context.Context, send func(ctx context.Context) error) error {
+	return s.retryFor(ctx, requestTimeout, send)
+}
+
+// retryFor is retry for requests that may take longer.
+func (s *Store) retryFor(
+	ctx context.Context, limit time.Duration, send func(ctx context.Context) error,
+) error {
 	pause := backoffMin
 	for try := 0; ; try++ {
-		err := s.once(ctx, send)
+		err := s.once(ctx, limit, send)
 		switch {
 		case err == nil || final(err):
 			return err
@@ -218,7 +226,9 @@ func (s *Store) Bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithValue(ctx, boundedKey{}, true), cancel
 }
 
-func (s *Store) once(ctx context.Context, send func(ctx context.Context) error) error {
+func (s *Store) once(
+	ctx context.Context, limit time.Duration, send func(ctx context.Context) error,
+) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("not sent: %w", err)
 	}
@@ -227,7 +237,7 @@ func (s *Store) once(ctx context.Context, send func(ctx context.Context) error) 
 	}
 	defer s.limit.Release()
 	if ctx.Value(boundedKey{}) == nil {
-		short, cancel := s.rt.WithTimeout(ctx, requestTimeout)
+		short, cancel := s.rt.WithTimeout(ctx, limit)
 		defer cancel()
 		ctx = short
 	}

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -133,6 +134,16 @@ func (l *Ledger) Records() []*Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.records)
+}
+
+// Patient tells whether no client has left its transaction before that had ended.
+func (l *Ledger) Patient() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !slices.ContainsFunc(l.records, func(r *Record) bool {
+		return r.Status == history.Unknown || errors.Is(r.Err, context.Canceled) ||
+			errors.Is(r.Err, context.DeadlineExceeded)
+	})
 }
 
 // Judge checks the history of all transactions.

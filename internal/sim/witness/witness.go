@@ -6,7 +6,9 @@
 //   - the intent of a committed attempt is not dropped, that of any other not folded
 //     as committed, and an attempt of which an intent was dropped never commits;
 //   - while a cell holds a committed attempt's intent, every folded member carries
-//     its mark.
+//     its mark;
+//   - an external value is there before a cell links it, and as long as one does;
+//   - a tombstone that is removed has been condemned.
 package witness
 
 import (
@@ -16,6 +18,8 @@ import (
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
@@ -25,6 +29,8 @@ type Witness struct {
 	fail     func(error)
 	cells    map[string]held
 	attempts map[txid.ID]*attempt
+	// values are the external values that are there, by object name.
+	values map[string]bool
 }
 
 // held is what is in an object.
@@ -46,13 +52,20 @@ type attempt struct {
 
 // New returns a Witness of an empty store, which tells fail what breaks a rule.
 func New(fail func(error)) *Witness {
-	return &Witness{fail: fail, cells: map[string]held{}, attempts: map[txid.ID]*attempt{}}
+	return &Witness{
+		fail: fail, cells: map[string]held{}, attempts: map[txid.ID]*attempt{},
+		values: map[string]bool{},
+	}
 }
 
 var noCell = &cell.Cell{}
 
 // Put is told of a write of an object. What is no cell it leaves alone.
 func (w *Witness) Put(name string, data []byte, v backend.Version) {
+	if _, _, err := keyspace.ParseValue(name); err == nil {
+		w.values[name] = true
+		return
+	}
 	next, err := cell.Decode(data)
 	if err != nil {
 		return // the object meta
@@ -65,6 +78,7 @@ func (w *Witness) Put(name string, data []byte, v backend.Version) {
 	if in := next.Intent; in != nil && !old.Holds(in.Tx) {
 		w.lands(name, old, in)
 	}
+	w.linked(name)
 	for _, m := range old.Marks {
 		if _, kept := next.Mark(m.Tx); !kept {
 			w.unmarked(name, m.Tx)
@@ -79,10 +93,44 @@ func (w *Witness) at(name string) held {
 	return held{Cell: noCell}
 }
 
+// linked checks that the external values that a cell links are there.
+func (w *Witness) linked(name string) {
+	for _, v := range w.links(name) {
+		if !w.values[v] {
+			w.fail(fmt.Errorf("witness: %s links %s, which is not there", name, v))
+		}
+	}
+}
+
+// links are the names of the external values that a cell's effective value may be in: its
+// committed one, and that of a committed attempt's intent. (A dead one may have lost its.)
+func (w *Witness) links(name string) []string {
+	c := w.at(name)
+	refs := []string{c.Value.Ref}
+	if in := c.Intent; in != nil && w.attempt(in.Tx).committed {
+		refs = append(refs, in.Value.Ref)
+	}
+	var names []string
+	for _, ref := range refs {
+		if ref != "" {
+			names = append(names, keyspace.Value(name, store.RefID(ref)))
+		}
+	}
+	return names
+}
+
 // Remove is told of a deleted object.
 func (w *Witness) Remove(name string) {
-	if c := w.cells[name]; c.Cell != nil && (c.Intent != nil || len(c.Marks) > 0) {
-		w.fail(fmt.Errorf("witness: %s was removed with an intent or marks", name))
+	if cellName, _, err := keyspace.ParseValue(name); err == nil {
+		if slices.Contains(w.links(cellName), name) {
+			w.fail(fmt.Errorf("witness: %s was removed, but its cell links it", name))
+		}
+		delete(w.values, name)
+		return
+	}
+	c := w.cells[name]
+	if c.Cell != nil && (c.Intent != nil || len(c.Marks) > 0 || !c.Condemned) {
+		w.fail(fmt.Errorf("witness: %s was removed without having been condemned", name))
 	}
 	delete(w.cells, name)
 }
@@ -122,6 +170,9 @@ func (w *Witness) commits(a *attempt) {
 	if a.dropped != "" {
 		w.fail(fmt.Errorf("witness: %.4s commits, but its intent was dropped from %s",
 			a.id, a.dropped))
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.landed)) {
+		w.linked(name)
 	}
 }
 
@@ -215,4 +266,30 @@ func (w *Witness) Tidy() error {
 		}
 	}
 	return nil
+}
+
+// Orphaned checks that no external value is left that no cell links.
+func (w *Witness) Orphaned() error {
+	linked := map[string]bool{}
+	for name := range w.cells { // any order: a set
+		for _, v := range w.links(name) {
+			linked[v] = true
+		}
+	}
+	for _, v := range slices.Sorted(maps.Keys(w.values)) {
+		if !linked[v] {
+			return fmt.Errorf("witness: the value %s was left", v)
+		}
+	}
+	return nil
+}
+
+// Clean checks that there is nothing but live data.
+func (w *Witness) Clean() error {
+	for _, name := range slices.Sorted(maps.Keys(w.cells)) {
+		if c := w.cells[name]; c.Shape() != cell.ShapeValue {
+			return fmt.Errorf("witness: garbage was left in %s", name)
+		}
+	}
+	return w.Orphaned()
 }

@@ -1,0 +1,76 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/strictkv/strictkv/internal/seam"
+)
+
+// flights are the reads that are under way and may be joined, by cell.
+type flights struct {
+	mu     seam.Mutex // guards byName
+	byName map[string]*flight
+}
+
+// flight is a read that is under way.
+type flight struct {
+	done seam.Event
+	seen Snapshot
+	err  error
+}
+
+// ReadShared reads a cell as Read does, or joins who is reading it: so that concurrent
+// reads of one cell make one request. What it returns was asked for after the logical
+// time given; with 0 it may be older than the call, and must be validated by whoever
+// needs better.
+func (s *Store) ReadShared(ctx context.Context, name string, after uint64) (Snapshot, error) {
+	for {
+		f, leads := s.flights.join(s.rt, name)
+		if leads {
+			return s.lead(ctx, f, name)
+		}
+		if err := f.done.Wait(ctx); err != nil {
+			return Snapshot{}, err
+		}
+		switch {
+		case f.err != nil: // perhaps since the one who asked has left
+			return s.Read(ctx, name)
+		case f.seen.Proved > after:
+			return f.seen, nil
+		}
+	}
+}
+
+func (s *Store) lead(ctx context.Context, f *flight, name string) (Snapshot, error) {
+	f.err = errNoAnswer
+	defer func() {
+		s.flights.leave(name)
+		f.done.Set()
+	}()
+	f.seen, f.err = s.Read(ctx, name)
+	return f.seen, f.err
+}
+
+// errNoAnswer is what others see of a read whose goroutine has ended otherwise.
+var errNoAnswer = errors.New("no answer")
+
+func (f *flights) join(rt seam.Runtime, name string) (x *flight, leads bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if x := f.byName[name]; x != nil {
+		return x, false
+	}
+	x = &flight{done: rt.NewEvent()}
+	if f.byName == nil {
+		f.byName = map[string]*flight{}
+	}
+	f.byName[name] = x
+	return x, true
+}
+
+func (f *flights) leave(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.byName, name)
+}

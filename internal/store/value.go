@@ -1,0 +1,224 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// External values are objects of their own, written before any cell points to them, and
+// never written again. A cell refers to one by the random id in its name, followed by its
+// version, so that whoever unlinks it can remove it by one conditional delete.
+
+// ErrMissing: there is no object of an external value. Its cell has been written since,
+// or the value is lost.
+var ErrMissing = errors.New("external value is missing")
+
+const (
+	// transferMin is the slowest rate, in bytes per second, at which a value may be
+	// moved: a request for a large one has that much more time.
+	transferMin = 256 << 10
+	// refID is the length of the id at the beginning of a reference.
+	refID = 2 * len(txid.ID{})
+)
+
+// RefID is the id in the name of the object that a reference points to.
+func RefID(ref string) string { return ref[:min(len(ref), refID)] }
+
+// valueName is the name of the object that a cell's reference points to.
+func valueName(cellName, ref string) string { return keyspace.Value(cellName, RefID(ref)) }
+
+// NewValue describes an external value that is to be written, under a new id.
+func (s *Store) NewValue(data []byte) cell.Value {
+	return cell.Value{
+		Kind: cell.External, Ref: txid.New(s.rt.Uint64).String(),
+		Size: uint64(len(data)), Sum: crc32.Checksum(data, castagnoli),
+	}
+}
+
+// Upload writes the external value that NewValue has described, and returns what a cell
+// is to hold of it. Nobody may modify data afterwards. Until a cell points to the value
+// it is garbage; if there is an error, it may have been written.
+func (s *Store) Upload(
+	ctx context.Context, cellName string, v cell.Value, data []byte,
+) (cell.Value, error) {
+	name := valueName(cellName, v.Ref)
+	var version backend.Version
+	err := s.retryFor(ctx, transferTime(len(data)), func(ctx context.Context) (err error) {
+		s.counts.Puts.Add(1)
+		s.counts.BytesWritten.Add(int64(len(data)))
+		version, err = s.backend.Put(ctx, s.FullName(name), data, backend.IfAbsent())
+		switch classify(err) {
+		case Refused: // nobody else uses the name: an earlier copy has landed
+			if version, err = s.versionOf(ctx, name); err == nil && version == "" {
+				err = fmt.Errorf("%w: the value vanished", backend.ErrUnavailable)
+			}
+		case Unknown:
+			s.counts.Unknown.Add(1)
+		}
+		return err
+	})
+	if err != nil {
+		return v, fmt.Errorf("write value %q: %w", s.FullName(name), notWritten(err))
+	}
+	v.Ref += string(version)
+	s.cache.LearnValue(name, data)
+	return v, nil
+}
+
+// notWritten turns an unknown outcome into "unavailable": no cell points to the value.
+func notWritten(err error) error {
+	if errors.Is(err, backend.ErrOutcomeUnknown) && !errors.Is(err, context.Canceled) &&
+		!errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %s", backend.ErrUnavailable, err.Error())
+	}
+	return err
+}
+
+// versionOf finds out the version of an object by listing: empty if there is none.
+func (s *Store) versionOf(ctx context.Context, name string) (backend.Version, error) {
+	s.counts.Lists.Add(1)
+	page, err := s.backend.List(ctx, backend.ListOptions{Prefix: s.FullName(name), Limit: 1})
+	if err != nil || len(page.Objects) == 0 || page.Objects[0].Name != s.FullName(name) {
+		return "", err
+	}
+	return page.Objects[0].Version, nil
+}
+
+// Download returns the bytes of a cell's external value, which nobody may modify. An error
+// matches ErrMissing if there is no object, and backend.ErrCorrupt if it is not what was
+// written.
+func (s *Store) Download(ctx context.Context, cellName string, v cell.Value) ([]byte, error) {
+	name := valueName(cellName, v.Ref)
+	if data, ok := s.cache.Value(name); ok {
+		return data, nil
+	}
+	data, err := s.fetchValue(ctx, name, v)
+	if err != nil {
+		return nil, fmt.Errorf("read value %q: %w", s.FullName(name), err)
+	}
+	s.cache.LearnValue(name, data)
+	return data, nil
+}
+
+// CachedValue returns the bytes of a cell's external value, if they are cached.
+func (s *Store) CachedValue(cellName string, v cell.Value) ([]byte, bool) {
+	return s.cache.Value(valueName(cellName, v.Ref))
+}
+
+func (s *Store) fetchValue(ctx context.Context, name string, v cell.Value) ([]byte, error) {
+	var data []byte
+	missing := false
+	err := s.retryFor(ctx, transferTime(int(v.Size)), func(ctx context.Context) error {
+		o, err := s.get(ctx, name, "")
+		if missing = errors.Is(err, backend.ErrNotFound); missing {
+			return nil
+		}
+		data = o.Data
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case missing:
+		return nil, ErrMissing
+	case uint64(len(data)) != v.Size:
+		err = fmt.Errorf("%d bytes instead of %d", len(data), v.Size)
+	case crc32.Checksum(data, castagnoli) != v.Sum:
+		err = errors.New("wrong checksum")
+	default:
+		return data, nil
+	}
+	return nil, &backend.CorruptError{Object: s.FullName(name), Err: err}
+}
+
+// LostValue is the error for an external value that is missing although its cell still
+// points to it.
+func (s *Store) LostValue(cellName string, v cell.Value) error {
+	return &backend.CorruptError{Object: s.FullName(valueName(cellName, v.Ref)), Err: ErrMissing}
+}
+
+// Unlink removes an external value that no cell points to any more, nor ever will.
+func (s *Store) Unlink(ctx context.Context, cellName, ref string) error {
+	name := valueName(cellName, ref)
+	s.cache.ForgetValue(name)
+	version := backend.Version(ref[len(RefID(ref)):])
+	if version == "" { // whether it was written is not known
+		err := s.retry(ctx, func(ctx context.Context) (err error) {
+			version, err = s.versionOf(ctx, name)
+			return err
+		})
+		if err != nil || version == "" {
+			return err
+		}
+	}
+	_, err := s.Remove(ctx, name, version)
+	return err
+}
+
+// Remove deletes an object that is still at the version. It is sent again if its outcome is
+// unknown, which does no harm. The result is as for a write; Refused says that the object is
+// gone, or at another version.
+func (s *Store) Remove(ctx context.Context, name string, v backend.Version) (Result, error) {
+	result := NotApplied
+	var cause error
+	err := s.retry(ctx, func(ctx context.Context) error {
+		s.counts.Deletes.Add(1)
+		cause = s.backend.Delete(ctx, s.FullName(name), v)
+		switch result = classify(cause); result {
+		case Applied, Refused:
+			return nil
+		case Unknown:
+			s.counts.Unknown.Add(1)
+		}
+		return cause
+	})
+	if err == nil {
+		err = cause
+	}
+	if err != nil {
+		err = fmt.Errorf("remove %q: %w", s.FullName(name), err)
+	}
+	return result, err
+}
+
+// StoreTime asks for the store's time, by an object that it writes and removes: the time
+// was that at some instant within the call, in the store's resolution.
+func (s *Store) StoreTime(ctx context.Context) (time.Time, error) {
+	name := keyspace.Clock(txid.New(s.rt.Uint64).String())
+	var at time.Time
+	err := s.retry(ctx, func(ctx context.Context) error {
+		s.counts.Puts.Add(1)
+		_, err := s.backend.Put(ctx, s.FullName(name), nil, backend.IfAbsent())
+		if err != nil && classify(err) != Refused { // refused: an earlier copy has landed
+			return err
+		}
+		s.counts.Lists.Add(1)
+		page, err := s.backend.List(ctx, backend.ListOptions{Prefix: s.FullName(name), Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(page.Objects) == 0 {
+			return fmt.Errorf("%w: the object vanished", backend.ErrUnavailable)
+		}
+		at = page.Objects[0].Modified
+		s.counts.Deletes.Add(1)
+		return s.backend.Delete(ctx, page.Objects[0].Name, page.Objects[0].Version)
+	})
+	if err != nil && at.IsZero() {
+		return at, fmt.Errorf("ask for the store's time: %w", notWritten(err))
+	}
+	return at, nil // if it was not removed, a later sweep will do so
+}
+
+// transferTime is how long a request may take that moves n bytes.
+func transferTime(n int) time.Duration {
+	return requestTimeout + time.Duration(n)*time.Second/transferMin
+}
