@@ -46,12 +46,33 @@ func long() []string {
 		name := strings.Repeat(unit, nameMax/len(unit))
 		names = append(names, name+strings.Repeat("x", nameMax-len(name)))
 	}
+	names = append(names, strings.Repeat(strings.Repeat("x", 127)+"/", nameMax/128)[:nameMax-1]+"x")
 	// They differ in the last byte only.
 	return append(names, strings.Repeat("x", nameMax-1)+"y", strings.Repeat("x", nameMax-1))
 }
 
+// names leaves of all names those that the store claims to take.
+func (h Harness) names(all []string) []string {
+	if !h.PathNames {
+		return all
+	}
+	var left []string
+	for _, name := range all {
+		folder := slices.ContainsFunc(all, func(other string) bool {
+			return strings.HasPrefix(other, name+"/")
+		})
+		refused := slices.ContainsFunc(strings.Split(name, "/"), func(segment string) bool {
+			return segment == "" || segment == "." || segment == ".." || len(segment) > 255
+		})
+		if !folder && !refused {
+			left = append(left, name)
+		}
+	}
+	return left
+}
+
 func testHostileNames(t *testing.T, h Harness) {
-	names := slices.Concat(hostile, long(), h.HostileNames)
+	names := h.names(slices.Concat(hostile, long(), h.HostileNames))
 	versions := make(map[string]backend.Version)
 	for _, name := range names {
 		versions[name] = create(t, h.Backend, name, "content of "+name)

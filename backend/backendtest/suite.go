@@ -34,6 +34,23 @@ type Harness struct {
 	// HostileNames are names beyond the suite's own that this store must keep
 	// apart, such as "." and ".." for one that claims to take any name.
 	HostileNames []string
+	// NoConditionalDelete declares that a Delete is not atomic: it looks at the
+	// version, then removes the object whatever has become of it, and a Put at the
+	// same time may come before or after it.
+	NoConditionalDelete bool
+	// ContentVersions declares that a version is a function of the content, so
+	// that it comes back with the same bytes.
+	ContentVersions bool
+	// UnavailableReads declares that a Get may be ErrUnavailable while the object
+	// is being replaced, and then is to be tried again.
+	UnavailableReads bool
+	// LaggingVersions declares that a Get may return, while the object is being
+	// replaced, a newer state than that of its version.
+	LaggingVersions bool
+	// PathNames declares that names are paths in a file system: none may go on
+	// behind another with a slash, and none of its segments may be empty, a dot or
+	// two, or longer than 255 bytes.
+	PathNames bool
 }
 
 // Run judges a store. It calls newHarness once for each subtest; what a harness

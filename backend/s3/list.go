@@ -1,0 +1,127 @@
+package s3
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/strictkv/strictkv/backend"
+)
+
+// pageMax is the largest number of entries of a page.
+const pageMax = 1000
+
+var (
+	errLimit   = errors.New("the limit is negative")
+	errOrder   = errors.New("the store does not list names beyond After in byte order")
+	errNoToken = errors.New("a page promises more and does not say where")
+)
+
+// List implements backend.Backend. Limit 0 means up to 1000 entries; the store
+// never returns more. Info.Modified is the time of the last write.
+func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
+	fail := func(kind, cause error) (backend.Page, error) {
+		return backend.Page{}, &callError{"list", o.Prefix, kind, cause}
+	}
+	if err := b.checkBucket(); err != nil {
+		return fail(backend.ErrInvalid, err)
+	}
+	if o.Limit < 0 {
+		return fail(backend.ErrInvalid, errLimit)
+	}
+	in := awss3.ListObjectsV2Input{Bucket: &b.bucket}
+	if o.Prefix != "" {
+		in.Prefix = &o.Prefix
+	}
+	if o.Delimiter != "" {
+		in.Delimiter = &o.Delimiter
+	}
+	if o.After != "" {
+		in.StartAfter = &o.After
+	}
+	if o.Limit > 0 && o.Limit < pageMax {
+		in.MaxKeys = aws.Int32(int32(o.Limit))
+		if o.After != "" && o.Delimiter != "" {
+			*in.MaxKeys++ // The first entry may be the prefix that After is, or is within.
+		}
+	}
+	// The first of the store's pages that has an entry beyond After.
+	for {
+		if err := ctx.Err(); err != nil {
+			return fail(backend.ErrUnavailable, err)
+		}
+		a := attempt{asks: "LIST"}
+		out, err := b.client.ListObjectsV2(ctx, &in, a.options)
+		if err != nil {
+			return backend.Page{}, a.readError(ctx, "list", o.Prefix, err)
+		}
+		page, err := entries(out, o)
+		if errors.Is(err, errOrder) {
+			return fail(backend.ErrInvalid, err)
+		}
+		if err != nil {
+			return fail(backend.ErrUnavailable, err)
+		}
+		if len(page.Objects)+len(page.Prefixes) > 0 || !page.More {
+			return page, nil
+		}
+		in.ContinuationToken = out.NextContinuationToken
+	}
+}
+
+// entries returns what a page of the store has beyond o.After, at most o.Limit of
+// it.
+func entries(out *awss3.ListObjectsV2Output, o backend.ListOptions) (backend.Page, error) {
+	page := backend.Page{More: aws.ToBool(out.IsTruncated)}
+	if page.More && aws.ToString(out.NextContinuationToken) == "" {
+		return backend.Page{}, errNoToken
+	}
+	last := o.After
+	for _, object := range out.Contents {
+		name := aws.ToString(object.Key)
+		if name <= last {
+			return backend.Page{}, errOrder
+		}
+		v, err := version(object.ETag)
+		if err != nil {
+			return backend.Page{}, err
+		}
+		last = name
+		page.Objects = append(page.Objects, backend.Info{
+			Name: name, Version: v,
+			Size: aws.ToInt64(object.Size), Modified: aws.ToTime(object.LastModified),
+		})
+	}
+	last = ""
+	for _, p := range out.CommonPrefixes {
+		prefix := aws.ToString(p.Prefix)
+		if prefix <= last {
+			return backend.Page{}, errOrder
+		}
+		last = prefix
+		if prefix > o.After {
+			page.Prefixes = append(page.Prefixes, prefix)
+		}
+	}
+	if o.Limit > 0 {
+		trim(&page, o.Limit)
+	}
+	return page, nil
+}
+
+// trim leaves the first limit entries in the common order of objects and prefixes.
+func trim(page *backend.Page, limit int) {
+	i, j := 0, 0
+	for i+j < limit && i+j < len(page.Objects)+len(page.Prefixes) {
+		if j == len(page.Prefixes) ||
+			i < len(page.Objects) && page.Objects[i].Name < page.Prefixes[j] {
+			i++
+		} else {
+			j++
+		}
+	}
+	page.More = page.More || i < len(page.Objects) || j < len(page.Prefixes)
+	page.Objects, page.Prefixes = page.Objects[:i], page.Prefixes[:j]
+}
