@@ -245,16 +245,13 @@ func (a *attempt) commitPrimary() (end, error) {
 			if !doubt {
 				return dead, err // never sent, or certainly not applied
 			}
-		case store.Unknown:
+		default: // refused may be an echo
 			doubt = true
 		}
-		switch {
-		case ctx.Err() != nil && doubt:
+		if ctx.Err() != nil {
 			return inDoubt, errors.Join(ctx.Err(), err)
-		case ctx.Err() != nil:
-			return dead, ctx.Err() // sent once, and refused
 		}
-		how, s, rerr := a.commitSeen(doubt)
+		how, s, rerr := a.commitSeen()
 		if how == committed {
 			rs.Replaced(w)
 		}
@@ -271,21 +268,19 @@ func (a *attempt) commitPrimary() (end, error) {
 	}
 }
 
-// commitSeen reads the primary after a commit write that was not applied for
-// certain. It goes on if the intent is still there.
-func (a *attempt) commitSeen(doubt bool) (end, store.Snapshot, error) {
+// commitSeen reads the primary after a commit write of unknown outcome. It goes on if the
+// intent is still there.
+func (a *attempt) commitSeen() (end, store.Snapshot, error) {
 	m := a.members[0]
 	s, err := a.t.e.rs.Read(a.t.ctx, m.e.name)
 	switch {
-	case err != nil && !doubt:
-		return dead, s, err
 	case err != nil:
 		return inDoubt, s, err
 	case s.Cell.Names(a.id):
 		return committed, s, nil
 	case s.Cell.Holds(a.id):
 		return goesOn, s, nil
-	case !doubt && m.tells(s):
+	case m.tells(s):
 		return dead, s, nil
 	}
 	how, err := a.askMembers()

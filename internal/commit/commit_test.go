@@ -264,7 +264,7 @@ func TestInsert(t *testing.T) {
 	}{
 		{"over nothing", func(*world) {}, 1, nil, 0},
 		{"over a tombstone", tombstone, 1, nil, 1},
-		{"over a condemned tombstone", condemned, 1, nil, 1},
+		{"over a condemned tombstone", condemned, 1, nil, 2}, // one to lift that
 		{"over a dead intent", func(w *world) {
 			w.rival(2, cell.Staged, "=b", "=x")
 			w.value(3, "=x")

@@ -71,6 +71,7 @@ func (a *attempt) clarify(unknown []*member, cause error) (
 	}
 	ask := false
 	for i, m := range unknown {
+		m.refused = seen[i] // what follows if the attempt turns out to be dead
 		switch a.tell(m, seen[i]) {
 		case committed:
 			return nil, committed, nil
@@ -124,9 +125,10 @@ func (a *attempt) tell(m *member, s store.Snapshot) end {
 
 // tells: the cell is off and does not name the attempt, which would be among its
 // recent ones if it had committed: they reach back to the writer that it saw there.
-// (A lock does not enter them.)
+// (A lock does not enter them. A condemned tombstone may vanish, and a late copy of the
+// write land on its place.)
 func (m *member) tells(s store.Snapshot) bool {
-	return m.action != cell.Lock && s.Cell.ReachesBack(m.writer)
+	return m.action != cell.Lock && !s.Cell.Condemned && s.Cell.ReachesBack(m.writer)
 }
 
 // observe reads a member of the attempt. A condemned tombstone that is off may be

@@ -38,7 +38,7 @@ type member struct {
 	write  *store.Write
 	result store.Result
 	err    error
-	// refused is the cell as it was read after it had refused the write.
+	// refused is the cell as it was read after it had refused the write, or perhaps.
 	refused store.Snapshot
 	// landed is the cell with the attempt's intent, once that is known to be there.
 	landed store.Snapshot

@@ -1,7 +1,11 @@
 package sim_test
 
 // bug is a change of the engine's source that breaks a rule of the protocol.
-type bug struct{ name, file, good, bad string }
+type bug struct {
+	name, file, good, bad string
+	// workload, if not empty, is the only one in which the rule matters.
+	workload string
+}
 
 var bugs = []bug{
 	{
@@ -9,41 +13,41 @@ var bugs = []bug{
 		`		if e.outdated(now[i]) {
 			stale = true`,
 		`		if false && e.outdated(now[i]) {
-			stale = true`,
+			stale = true`, "",
 	},
 	{
 		"parallel reads validated all but one", "internal/commit/validate.go",
 		`if e.base.Answered >= sent {`,
-		`if false && e.base.Answered >= sent {`,
+		`if false && e.base.Answered >= sent {`, "",
 	},
 	{
 		"a version taken as proof", "internal/commit/validate.go",
 		`return e.read && w != e.writer ||`,
-		`return e.read && w != e.writer && rd.Version != e.base.Version ||`,
+		`return e.read && w != e.writer && rd.Version != e.base.Version ||`, "",
 	},
 	{
 		"an unknown outcome taken for failure", "internal/store/write.go",
 		`	case errors.Is(err, backend.ErrOutcomeUnknown):
 		return Unknown`,
 		`	case errors.Is(err, backend.ErrOutcomeUnknown):
-		return Refused`,
+		return Refused`, "",
 	},
 	{
 		"an echo taken for a refusal", "internal/store/write.go",
 		`	if w.doubt {
 `,
 		`	if false {
-`,
+`, "",
 	},
 	{
 		"a committed member folded without its mark", "internal/resolve/resolve.go",
 		`f.Unmarked = r.fates.isCleared(in.Tx, in.Members, rd.Name, r.st.Cached)`,
-		`f.Unmarked = true`,
+		`f.Unmarked = true`, "",
 	},
 	{
 		"a mark dropped early", "internal/resolve/fates.go",
 		`if !ok || s.Proved <= x.since || !off(s, tx, y) {`,
-		`if !ok || !off(s, tx, y) {`,
+		`if !ok || !off(s, tx, y) {`, "",
 	},
 	{
 		"a mark not carried over", "internal/cell/transition.go",
@@ -52,12 +56,12 @@ var bugs = []bug{
 `,
 		`	if len(f.Drop) == 0 {
 		return nil
-`,
+`, "",
 	},
 	{
 		"a pending intent read through", "internal/resolve/resolve.go",
 		`if in.Action == cell.Lock || in.Mode == cell.Staged {`,
-		`if true {`,
+		`if true {`, "",
 	},
 	{
 		"the confirming read left out", "internal/resolve/status.go",
@@ -66,12 +70,12 @@ var bugs = []bug{
 				return Reading{}, err
 			}
 			if s.Cell.Holds(in.Tx) {`,
-		`			if true {`,
+		`			if true {`, "",
 	},
 	{
 		"a fence forgotten when killing", "internal/resolve/conflict.go",
 		`res, s, err := r.st.Send(ctx, r.st.Prepare(at, next))`,
-		`res, s, err := store.Applied, at, error(nil); _ = next`,
+		`res, s, err := store.Applied, at, error(nil); _ = next`, "",
 	},
 	{
 		"intents released before the commit point", "internal/commit/attempt.go",
@@ -82,7 +86,7 @@ var bugs = []bug{
 		a.t.e.rs.Send(a.t.ctx, a.t.e.st.Prepare(m.landed, drop))
 	}
 	return a.commitPrimary()
-`,
+`, "",
 	},
 	{
 		"validated before all intents have landed", "internal/commit/attempt.go",
@@ -98,28 +102,28 @@ var bugs = []bug{
 		p.others = nil
 	}
 	how, err := a.land()
-	if how != goesOn || err != nil {`,
+	if how != goesOn || err != nil {`, "",
 	},
 	{
 		"a cached value used without validation", "internal/commit/validate.go",
 		`	if sent <= t.begun {
 `,
 		`	if false {
-`,
+`, "",
 	},
 	{
 		"an error of the function returned without validation", "internal/commit/validate.go",
 		`	if t.o.Staleness <= 0 || !t.snapshot(reads) {`,
-		`	if ferr == nil && (t.o.Staleness <= 0 || !t.snapshot(reads)) {`,
+		`	if ferr == nil && (t.o.Staleness <= 0 || !t.snapshot(reads)) {`, "",
 	},
 	{
 		"an unknown commit write taken for failure", "internal/commit/attempt.go",
-		`		case store.Unknown:
+		`		default: // refused may be an echo
 			doubt = true
 `,
-		`		case store.Unknown:
+		`		default:
 			return dead, err
-`,
+`, "",
 	},
 	{
 		"a direct write of unknown outcome run again", "internal/commit/doubt.go",
@@ -130,19 +134,19 @@ var bugs = []bug{
 		`	case a.mode == 0 || m.tells(s):
 		return dead
 	}
-	return inDoubt`,
+	return inDoubt`, "",
 	},
 	{
 		"one member short taken for committed", "internal/resolve/status.go",
 		`case count[atExpected] > 0 || in.Mode == cell.Pending:`,
-		`case count[atExpected] > 1 || in.Mode == cell.Pending:`,
+		`case count[atExpected] > 1 || in.Mode == cell.Pending:`, "",
 	},
 	{
 		"a refused wave goes on", "internal/commit/attempt.go",
 		`		case store.Refused:
 			how = dead`,
 		`		case store.Refused:
-			m.landed = m.base.Snapshot`,
+			m.landed = m.base.Snapshot`, "",
 	},
 	{
 		"a mark forgotten by the fence", "internal/cell/transition.go",
@@ -151,18 +155,101 @@ var bugs = []bug{
 `,
 		`	n := *c
 	n.Condemned, n.Marks = false, nil
-`,
+`, "",
 	},
 	{
 		"an insert over a value", "internal/commit/validate.go",
 		`|| e.insert && !rd.Absent()
 `,
 		`|| false && e.insert && !rd.Absent()
-`,
+`, "",
 	},
 	{
 		"a weak snapshot of two instants", "internal/commit/validate.go",
 		`return !since.After(until) &&`,
-		`return`,
+		`return`, "",
+	},
+	{
+		"a tombstone removed that was not condemned", "internal/sweep/sweep.go",
+		`shape == cell.ShapeTombstone && (p.wary || p.o.Horizon >= 0):`,
+		`shape == cell.ShapeTombstone && p.wary:`, "",
+	},
+	{
+		"a condemned tombstone removed before its horizon", "internal/sweep/sweep.go",
+		`	case !p.old(info, p.o.Horizon):
+		return p.young()
+	case info.Size`,
+		`	case shape != cell.ShapeCondemned && !p.old(info, p.o.Horizon):
+		return p.young()
+	case info.Size`, "sweep",
+	},
+	{
+		"a conclusion drawn from a condemned tombstone", "internal/resolve/status.go",
+		`if at != isOff || !s.Cell.Condemned {`,
+		`if true {`, "condemn",
+	},
+	{
+		"an owner's conclusion drawn from a condemned tombstone", "internal/commit/doubt.go",
+		`if err != nil || !s.Cell.Condemned || s.Version == m.base.Version {`,
+		`if err == nil && s.Cell.Condemned {
+			c := *s.Cell
+			c.Condemned = false
+			s.Cell = &c
+		}
+		if true {`, "condemn",
+	},
+	{
+		"an external value written after its cell", "internal/commit/value.go",
+		`	rt.Go(func() {
+		defer cancel()
+		u.value, u.err =`,
+		`	u.done.Set()
+	rt.Go(func() {
+		defer cancel()
+		u.value, u.err =`, "",
+	},
+	{
+		"an external value removed while its cell links it", "internal/resolve/unlink.go",
+		`if ref != "" && !w.Next.Links(ref) {`,
+		`if ref != "" {`, "",
+	},
+	{
+		"an old external value removed unasked", "internal/sweep/garbage.go",
+		`		if links(s.Cell, v.id) {
+			return nil
+`,
+		`		if links(s.Cell, v.id) && s.Cell.Intent == nil {
+			return nil
+`, "",
+	},
+	{
+		"a value of the last attempt taken for unlinked", "internal/commit/value.go",
+		`		if t.keeps(u) {
+			continue`,
+		`		if t.keeps(u) && len(t.linked) > 1 {
+			continue`, "",
+	},
+	{
+		"a weak read older than its bound", "internal/commit/engine.go",
+		`ok = ok && e.rt.Now().Sub(rd.Until) <= staleness`,
+		`ok = ok && e.rt.Now().Sub(rd.Since) >= 0`, "weak",
+	},
+	{
+		"a commit write sent twice on the way taken for refused", "internal/commit/attempt.go",
+		`		default: // refused may be an echo
+			doubt = true
+`,
+		`		case store.Refused:
+			return dead, err
+		default:
+			doubt = true
+`, "",
+	},
+	{
+		"a write sent twice on the way taken for refused", "internal/commit/validate.go",
+		`		case m.result != store.Refused:
+		case shows:`,
+		`		case m.result != store.Refused:
+		case shows && false:`, "",
 	},
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/sim/baton"
@@ -28,6 +29,7 @@ type call struct {
 	t    *baton.Task
 	p    *process
 
+	at      time.Duration // when it was sent
 	name    string
 	known   backend.Version // of a get, or the version of a del
 	data    []byte
@@ -86,7 +88,7 @@ func (b bucket) send(ctx context.Context, c *call) {
 	}
 	s := b.p.s
 	s.sent++
-	c.id, c.p, c.t = s.sent, b.p, s.world.Current()
+	c.id, c.p, c.t, c.at = s.sent, b.p, s.world.Current(), s.world.Now()
 	s.calls = append(s.calls, c)
 	s.world.Park(ctx)
 	if !c.answered {
@@ -153,8 +155,9 @@ func (s *Sim) abandon(c *call, cause error) {
 
 // haunt keeps a copy of a write, which may take effect some time later.
 func (s *Sim) haunt(c *call) {
+	s.haunted++
 	s.ghosts = append(s.ghosts, &call{
-		kind: c.kind, id: c.id, p: c.p,
+		kind: c.kind, id: c.id, p: c.p, at: c.at,
 		name: c.name, known: c.known, data: c.data, cond: c.cond,
 	})
 }

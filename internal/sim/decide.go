@@ -5,6 +5,7 @@ import (
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/sim/baton"
+	"github.com/strictkv/strictkv/internal/sim/program"
 )
 
 // action is what a decision does.
@@ -217,12 +218,12 @@ func (o outage) hits(step int, p *process) bool {
 	return step < o.until && (o.of == nil || o.of == p)
 }
 
-// ghost lets a late write land, or drops it.
+// ghost lets a late write land, or drops it: also if it would be too late.
 func (s *Sim) ghost(i int, land bool) {
 	g := s.ghosts[i]
 	s.ghosts = append(s.ghosts[:i], s.ghosts[i+1:]...)
 	a := actForget
-	if land {
+	if land && s.world.Now()-g.at <= program.LateMax {
 		a = actGhost
 		s.apply(g)
 	}

@@ -39,7 +39,7 @@ func TestPlanted(t *testing.T) {
 			binary := b.build(t)
 			var found []int
 			for i := range *planted {
-				found = append(found, search(t, binary, 1000*i))
+				found = append(found, search(t, binary, b.workload, 1000*i))
 			}
 			slices.Sort(found)
 			t.Logf("%s: median %d, all %v", b.name, found[len(found)/2], found)
@@ -73,9 +73,10 @@ func (b bug) build(t *testing.T) string {
 var foundLine = regexp.MustCompile(`schedule (\d+): (.*)`)
 
 // search returns the number of schedules until the bug was found.
-func search(t *testing.T, binary string, first int) int {
+func search(t *testing.T, binary, workload string, first int) int {
 	t.Helper()
 	cmd := exec.Command(binary, "-test.run=^TestSim$", "-sim.shrink=false",
+		"-sim.workload="+workload,
 		fmt.Sprintf("-sim.seed=%d", first), fmt.Sprintf("-sim.seeds=%d", plantedMax))
 	out, err := cmd.CombinedOutput()
 	m := foundLine.FindSubmatch(out)

@@ -78,6 +78,7 @@ type Sim struct {
 	calls   []*call // that are parked
 	open    []*call // those of them that are not held back
 	ghosts  []*call // writes that may land late
+	haunted int     // how many there have been
 	sent    int
 	crashes int // that may still happen
 	outage  outage
@@ -140,7 +141,7 @@ func newSim(cfg Config) *Sim {
 		Order: baton.Derive(cfg.Seed, 1), Shuffle: p.shuffle, Preempt: p.preempt,
 	})
 	s.store = memory.New(memory.WithClock(s.clock))
-	s.witness = witness.New(s.world.Fail)
+	s.witness = witness.New(s.world.Fail, s.world.Now, program.Horizon)
 	s.ledger = &program.Ledger{Seed: cfg.Seed, Keys: p.keys, Now: s.world.Now}
 	if cfg.Trace {
 		s.ledger.Note = s.say
@@ -189,7 +190,25 @@ func (s *Sim) play() error {
 	if late := s.world.Now() - limit; late > 0 {
 		return fmt.Errorf("%w: the last client took %v too long", errStuck, late)
 	}
+	if program.Workloads[s.cfg.Workload].Sweeps {
+		if err := s.clean(); err != nil {
+			return err
+		}
+	}
 	return s.ledger.Judge()
+}
+
+// clean collects all garbage, and checks that none is left.
+func (s *Sim) clean() error {
+	limit := s.world.Now() + program.Cleaning + 4*s.params.patience + 2*time.Minute
+	s.launch([]*program.Client{program.Cleaner(len(s.clients) + 1)})
+	if err := s.loop("cleaner", func() bool { return s.unfinished == 0 }); err != nil {
+		return err
+	}
+	if late := s.world.Now() - limit; late > 0 {
+		return fmt.Errorf("%w: the cleaner took %v too long", errStuck, late)
+	}
+	return s.witness.Clean()
 }
 
 // heal ends all faults. Each process is closed, or killed; each late write lands, or
@@ -217,7 +236,7 @@ func (s *Sim) heal() error {
 		if err := s.witness.Tidy(); err != nil {
 			return err
 		}
-		if err := s.witness.Orphaned(); err != nil && s.ledger.Patient() {
+		if err := s.witness.Orphaned(); err != nil && s.ledger.Patient() && s.haunted == 0 {
 			return err
 		}
 	}

@@ -16,6 +16,8 @@ type Workload struct {
 	KeysMin, KeysMax int
 	// Deep multiplies the number of transactions.
 	Deep int
+	// Sweeps says that the clients sweep, and that in the end no garbage must be left.
+	Sweeps bool
 	// do runs one transaction, or a few.
 	do func(x *session, r *baton.Source)
 }
@@ -25,22 +27,24 @@ var Workloads map[string]Workload
 
 func init() { // they refer to each other
 	Workloads = map[string]Workload{
-		"counter":  {1, 3, 1, (*session).count},
-		"bank":     {2, 6, 1, (*session).transfer},
-		"skew":     {2, 4, 1, (*session).skew},
-		"ring":     {3, 8, 1, (*session).ring},
-		"snapshot": {2, 6, 1, (*session).snapshot},
-		"blind":    {1, 4, 1, (*session).blind},
-		"locks":    {2, 5, 1, (*session).locks},
-		"chain":    {1, 4, 1, (*session).chain},
-		"long":     {2, 4, 1, (*session).long},
-		"cancel":   {1, 5, 1, (*session).cancelled},
-		"wide":     {10, 16, 1, (*session).wide},
-		"hot":      {6, 12, 1, (*session).hot},
-		"mix":      {1, 12, 1, (*session).mix},
-		"deep":     {1, 4, 6, (*session).deep},
-		"marks":    {9, 14, 2, (*session).marks},
-		"weak":     {1, 4, 1, (*session).weak},
+		"counter":  {1, 3, 1, false, (*session).count},
+		"bank":     {2, 6, 1, false, (*session).transfer},
+		"skew":     {2, 4, 1, false, (*session).skew},
+		"ring":     {3, 8, 1, false, (*session).ring},
+		"snapshot": {2, 6, 1, false, (*session).snapshot},
+		"blind":    {1, 4, 1, false, (*session).blind},
+		"locks":    {2, 5, 1, false, (*session).locks},
+		"chain":    {1, 4, 1, false, (*session).chain},
+		"long":     {2, 4, 1, false, (*session).long},
+		"cancel":   {1, 5, 1, false, (*session).cancelled},
+		"wide":     {10, 16, 1, false, (*session).wide},
+		"hot":      {6, 12, 1, false, (*session).hot},
+		"mix":      {1, 12, 1, false, (*session).mix},
+		"deep":     {1, 4, 6, false, (*session).deep},
+		"marks":    {9, 14, 2, false, (*session).marks},
+		"weak":     {1, 4, 1, false, (*session).weak},
+		"sweep":    {2, 3, 2, true, (*session).sweep},
+		"condemn":  {2, 2, 3, true, (*session).condemn},
 	}
 }
 
@@ -336,6 +340,7 @@ func (x *session) mix(r *baton.Source) {
 		(*session).count, (*session).skew, (*session).ring, (*session).snapshot,
 		(*session).blind, (*session).locks, (*session).chain, (*session).long,
 		(*session).cancelled, (*session).hot, (*session).weak, (*session).inspect,
+		(*session).collect,
 	}
 	f := all[r.Below(len(all))]
 	if len(x.keys()) < 2 {

@@ -8,13 +8,14 @@
 //   - while a cell holds a committed attempt's intent, every folded member carries
 //     its mark;
 //   - an external value is there before a cell links it, and as long as one does;
-//   - a tombstone that is removed has been condemned.
+//   - a tombstone that is removed has been condemned for a horizon.
 package witness
 
 import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
@@ -27,6 +28,8 @@ import (
 // named as within their database.
 type Witness struct {
 	fail     func(error)
+	now      func() time.Duration
+	horizon  time.Duration
 	cells    map[string]held
 	attempts map[txid.ID]*attempt
 	// values are the external values that are there, by object name.
@@ -37,6 +40,7 @@ type Witness struct {
 type held struct {
 	*cell.Cell
 	version backend.Version
+	since   time.Duration
 }
 
 // attempt is what is known of one that has left intents.
@@ -50,10 +54,11 @@ type attempt struct {
 	dropped   string // a member that has lost the intent without effect
 }
 
-// New returns a Witness of an empty store, which tells fail what breaks a rule.
-func New(fail func(error)) *Witness {
+// New returns a Witness of an empty store, which tells fail what breaks a rule. It is told
+// the time, and the horizon of all sweeps.
+func New(fail func(error), now func() time.Duration, horizon time.Duration) *Witness {
 	return &Witness{
-		fail: fail, cells: map[string]held{}, attempts: map[txid.ID]*attempt{},
+		fail: fail, now: now, horizon: horizon, cells: map[string]held{}, attempts: map[txid.ID]*attempt{},
 		values: map[string]bool{},
 	}
 }
@@ -71,7 +76,7 @@ func (w *Witness) Put(name string, data []byte, v backend.Version) {
 		return // the object meta
 	}
 	old := w.at(name)
-	w.cells[name] = held{next, v}
+	w.cells[name] = held{next, v, w.now()}
 	if old.Intent != nil && !next.Holds(old.Intent.Tx) {
 		w.left(name, old, next)
 	}
@@ -128,9 +133,15 @@ func (w *Witness) Remove(name string) {
 		delete(w.values, name)
 		return
 	}
-	c := w.cells[name]
-	if c.Cell != nil && (c.Intent != nil || len(c.Marks) > 0 || !c.Condemned) {
+	c, ok := w.cells[name]
+	if !ok {
+		return // no cell
+	}
+	if c.Intent != nil || len(c.Marks) > 0 || !c.Condemned {
 		w.fail(fmt.Errorf("witness: %s was removed without having been condemned", name))
+	}
+	if age := w.now() - c.since; age < w.horizon {
+		w.fail(fmt.Errorf("witness: %s was removed %v after it was condemned", name, age))
 	}
 	delete(w.cells, name)
 }

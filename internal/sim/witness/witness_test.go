@@ -3,12 +3,15 @@ package witness_test
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/sim/witness"
 	"github.com/strictkv/strictkv/internal/txid"
 )
@@ -29,11 +32,14 @@ type store struct {
 	*witness.Witness
 	found error
 	n     int
+	now   time.Duration
 }
 
 func newStore() *store {
 	s := &store{}
-	s.Witness = witness.New(func(err error) { s.found = cmp.Or(s.found, err) })
+	s.Witness = witness.New(
+		func(err error) { s.found = cmp.Or(s.found, err) },
+		func() time.Duration { return s.now }, time.Hour)
 	return s
 }
 
@@ -46,6 +52,14 @@ var (
 	empty   = &cell.Cell{}
 	staged  = cell.Place(empty, cell.Fold{}, intent(cell.Staged))
 	pending = cell.Place(empty, cell.Fold{}, intent(cell.Pending))
+)
+
+// linking is a cell with an external value, in the object.
+var (
+	ref     = strings.Repeat("0", 32)
+	object  = keyspace.Value("=a", ref)
+	linking = cell.Write(empty, cell.Fold{}, one, cell.Put,
+		cell.Value{Kind: cell.External, Ref: ref + "v1", Size: 1})
 )
 
 // committed is the staged intent folded.
@@ -130,6 +144,24 @@ func TestWhatIsNot(t *testing.T) {
 			s.put("a", committed(false))
 			s.Remove("a")
 		}, "was removed"},
+		{"removed without having been condemned", func(s *store) {
+			s.put("a", empty)
+			s.now = 2 * time.Hour
+			s.Remove("a")
+		}, "without having been condemned"},
+		{"removed too early", func(s *store) {
+			s.put("a", cell.Condemn(empty))
+			s.now = time.Hour - 1
+			s.Remove("a")
+		}, "after it was condemned"},
+		{"a value linked that is not there", func(s *store) {
+			s.put("=a", linking)
+		}, "which is not there"},
+		{"a value removed that is linked", func(s *store) {
+			s.put(object, empty)
+			s.put("=a", linking)
+			s.Remove(object)
+		}, "but its cell links it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStore()
@@ -149,4 +181,19 @@ func TestSettled(t *testing.T) {
 	assert.NoError(t, s.Settled())
 	s.put("a", cell.Resolve(staged, cell.Fold{Outcome: cell.Committed, Unmarked: true}))
 	assert.ErrorContains(t, s.Settled(), "an observer in b finds")
+}
+
+func TestGarbage(t *testing.T) {
+	s := newStore()
+	s.put(object, empty)
+	assert.ErrorContains(t, s.Orphaned(), "was left")
+	s.put("=a", linking)
+	assert.NoError(t, s.Clean())
+	s.put("=b", empty)
+	assert.ErrorContains(t, s.Clean(), "garbage was left in =b")
+	s.put("=b", cell.Condemn(empty))
+	s.now = time.Hour
+	s.Remove("=b")
+	assert.NoError(t, s.Clean())
+	assert.NoError(t, s.found)
 }
