@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -151,7 +152,9 @@ func (r *Resolver) kill(
 			s = rd.Snapshot
 		}
 		return r.Known(s), nil
-	case res == store.NotApplied, ctx.Err() != nil:
+	case ctx.Err() != nil:
+		return Reading{}, errors.Join(ctx.Err(), err)
+	case res == store.NotApplied:
 		return Reading{}, err
 	case res == store.Unknown:
 		return Reading{}, r.rt.Sleep(ctx, pause)

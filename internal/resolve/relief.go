@@ -113,7 +113,9 @@ func (r *Resolver) foldMember(ctx context.Context, tx txid.ID, m cell.Member, de
 			r.fates.clear(tx, m.Name)
 			return nil
 		}
-		res, err := r.foldIntent(ctx, r.Known(s.Snapshot), depth+1)
+		rd := r.Known(s.Snapshot)
+		rd.Outcome = cell.Committed // it may have been forgotten meanwhile
+		res, err := r.foldIntent(ctx, rd, depth+1)
 		if res == store.Applied || res == store.NotApplied {
 			return err
 		}

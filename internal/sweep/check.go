@@ -1,4 +1,5 @@
-// Package sweep looks after a whole database: Check examines every object of it.
+// Package sweep looks after a whole database: a Sweeper removes its garbage, and a Checker
+// examines every object of it.
 package sweep
 
 import (
@@ -14,8 +15,13 @@ import (
 	"github.com/strictkv/strictkv/internal/store"
 )
 
-// batchMax is how many objects are examined at once.
-const batchMax = 64
+// Limits of a check.
+const (
+	// batchMax is how many objects are examined at once.
+	batchMax = 64
+	// downloadsMax is how many external values are in memory at once.
+	downloadsMax = 4
+)
 
 // Problem is something that must not be.
 type Problem struct {
@@ -25,17 +31,25 @@ type Problem struct {
 	What string
 }
 
-// Report is what a Check has found.
-type Report struct {
+// CheckReport is what a Check has found.
+type CheckReport struct {
 	// Objects counts all objects below the database's prefix, and Bytes their sizes.
 	Objects, Bytes int64
-	// Values and Tombstones count the cells by their committed value.
-	Values, Tombstones int64
+	// Values and Tombstones count the cells by their committed value; External counts
+	// those of the values that are external, and Condemned those of the tombstones that a
+	// sweep has announced to be removed.
+	Values, External, Tombstones, Condemned int64
 	// Committed, Dead and Undecided count the cells that hold an intent, by the
 	// status of its attempt. They are no problem: whoever meets them resolves them.
 	Committed, Dead, Undecided int64
 	// Marks counts the marks in cells.
 	Marks int64
+	// Orphans counts external values that no cell refers to, and OrphanBytes their bytes.
+	// They are no problem: a transaction may be about to refer to them, and a sweep
+	// removes them if none does.
+	Orphans, OrphanBytes int64
+	// Clocks counts objects by which sweeps ask for the store's time.
+	Clocks int64
 	// Problems lists what must not be.
 	Problems []Problem
 }
@@ -45,25 +59,30 @@ type Checker struct {
 	st *store.Store
 	rs *resolve.Resolver
 	rt seam.Runtime
+	// downloads bounds the memory that external values take.
+	downloads *seam.Limiter
 }
 
 // NewChecker returns a Checker.
 func NewChecker(st *store.Store, rs *resolve.Resolver) *Checker {
-	return &Checker{st: st, rs: rs, rt: st.Runtime()}
+	rt := st.Runtime()
+	return &Checker{st: st, rs: rs, rt: rt, downloads: seam.NewLimiter(rt, downloadsMax)}
 }
 
-// Check lists the objects whose names begin with prefix, reads each cell, and asks for
-// the status of every intent. It changes nothing, but for lifting condemnations, and may
-// run while others write: what it reports as a problem was one at some instant.
+// Check lists the objects whose names begin with prefix, reads each cell and its external
+// values, and asks for the status of every intent. It changes nothing, but for lifting
+// condemnations, and may run while others write: what it reports as a problem was one at
+// some instant.
 func (c *Checker) Check(
-	ctx context.Context, prefix string, progress func(Report),
-) (Report, error) {
-	var total Report
+	ctx context.Context, prefix string, progress func(CheckReport),
+) (CheckReport, error) {
+	var total CheckReport
 	var batch []backend.Info
 	flush := func() error {
-		parts := make([]Report, len(batch))
+		parts := make([]CheckReport, len(batch))
 		err := seam.Each(c.rt, len(batch), func(i int) error {
-			return c.object(ctx, batch[i], &parts[i])
+			x := examination{Checker: c, info: batch[i], r: &parts[i]}
+			return x.object(ctx)
 		})
 		batch = batch[:0]
 		for _, p := range parts {
@@ -87,92 +106,167 @@ func (c *Checker) Check(
 	return total, flush()
 }
 
-func (r *Report) add(p Report) {
+func (r *CheckReport) add(p CheckReport) {
 	r.Objects += p.Objects
 	r.Bytes += p.Bytes
 	r.Values += p.Values
+	r.External += p.External
 	r.Tombstones += p.Tombstones
+	r.Condemned += p.Condemned
 	r.Committed += p.Committed
 	r.Dead += p.Dead
 	r.Undecided += p.Undecided
 	r.Marks += p.Marks
+	r.Orphans += p.Orphans
+	r.OrphanBytes += p.OrphanBytes
+	r.Clocks += p.Clocks
 	r.Problems = append(r.Problems, p.Problems...)
 }
 
-// object examines one object. What is wrong with it goes into the report; the error is
+// examination is that of one object.
+type examination struct {
+	*Checker
+	info backend.Info
+	r    *CheckReport
+}
+
+func (x *examination) problem(object, format string, args ...any) {
+	x.r.Problems = append(x.r.Problems, Problem{
+		Object: x.st.FullName(object), What: fmt.Sprintf(format, args...),
+	})
+}
+
+// object examines the object. What is wrong with it goes into the report; the error is
 // the store's.
-func (c *Checker) object(ctx context.Context, info backend.Info, r *Report) error {
-	r.Objects, r.Bytes = 1, info.Size
-	if info.Name == keyspace.Meta {
+func (x *examination) object(ctx context.Context) error {
+	x.r.Objects, x.r.Bytes = 1, x.info.Size
+	name := x.info.Name
+	if name == keyspace.Meta {
 		return nil // opening has read it
 	}
-	problem := func(format string, args ...any) {
-		r.Problems = append(r.Problems, Problem{
-			Object: c.st.FullName(info.Name), What: fmt.Sprintf(format, args...),
-		})
-	}
-	if _, _, err := keyspace.ParseCell(info.Name); err != nil {
-		problem("foreign object: %v", err)
+	if keyspace.IsClock(name) {
+		x.r.Clocks = 1
 		return nil
 	}
-	s, err := c.st.Fetch(ctx, info.Name)
+	if cellName, id, err := keyspace.ParseValue(name); err == nil {
+		return x.value(ctx, cellName, id)
+	}
+	if _, _, err := keyspace.ParseCell(name); err != nil {
+		x.problem(name, "foreign object: %v", err)
+		return nil
+	}
+	return x.cell(ctx)
+}
+
+// value counts an external value as an orphan if its cell does not refer to it. If it
+// does, the value is examined with the cell.
+func (x *examination) value(ctx context.Context, cellName, id string) error {
+	s, err := x.st.Read(ctx, cellName)
 	switch {
-	case errors.Is(err, backend.ErrCorrupt), errors.Is(err, store.ErrFormat):
-		problem("%v", err)
+	case damaged(err):
+		return nil // a problem of the cell
+	case err != nil:
+		return err
+	case !links(s.Cell, id):
+		x.r.Orphans, x.r.OrphanBytes = 1, x.info.Size
+	}
+	return nil
+}
+
+func damaged(err error) bool {
+	return errors.Is(err, backend.ErrCorrupt) || errors.Is(err, store.ErrFormat)
+}
+
+func (x *examination) cell(ctx context.Context) error {
+	s, err := x.st.Fetch(ctx, x.info.Name)
+	switch {
+	case damaged(err):
+		x.problem(x.info.Name, "%v", err)
 		return nil
 	case err != nil:
 		return err
 	}
-	r.Marks = int64(len(s.Cell.Marks))
+	x.r.Marks = int64(len(s.Cell.Marks))
+	if s.Cell.Condemned {
+		x.r.Condemned = 1
+	}
 	if s.Cell.Value.Kind == cell.Absent {
-		r.Tombstones++
+		x.r.Tombstones = 1
 	} else {
-		r.Values++
+		x.r.Values = 1
+	}
+	if s.Cell.Value.Kind == cell.External {
+		x.r.External = 1
+		if err := x.external(ctx, s.Cell.Value); err != nil {
+			return err
+		}
 	}
 	if s.Cell.Intent == nil {
 		return nil
 	}
-	return c.intent(ctx, s, r, problem)
+	return x.intent(ctx, s)
+}
+
+// external examines an external value that the cell refers to.
+func (x *examination) external(ctx context.Context, v cell.Value) error {
+	err := x.download(ctx, v)
+	if !errors.Is(err, store.ErrMissing) && !errors.Is(err, backend.ErrCorrupt) {
+		return err
+	}
+	s, rerr := x.st.Read(ctx, x.info.Name)
+	if rerr == nil && s.Cell.Links(v.Ref) {
+		x.problem(keyspace.Value(x.info.Name, store.RefID(v.Ref)), "%v", err)
+	}
+	return rerr
+}
+
+func (x *examination) download(ctx context.Context, v cell.Value) error {
+	if err := x.downloads.Acquire(ctx); err != nil {
+		return err
+	}
+	defer x.downloads.Release()
+	return x.st.Verify(ctx, x.info.Name, v)
 }
 
 // intent examines the intent in a cell.
-func (c *Checker) intent(
-	ctx context.Context, s store.Snapshot, r *Report, problem func(string, ...any),
-) error {
+func (x *examination) intent(ctx context.Context, s store.Snapshot) error {
 	in := s.Cell.Intent
 	if _, ok := in.Find(s.Name); !ok && in.Whole() {
-		problem("the intent of %v does not count this cell among its members", in.Tx)
+		x.problem(s.Name, "the intent of %v does not count this cell among its members", in.Tx)
 		return nil
 	}
-	rd, err := c.rs.Status(ctx, s)
+	rd, err := x.rs.Status(ctx, s)
 	if err != nil {
 		return err
 	}
 	switch {
 	case rd.Cell.Intent == nil || rd.Cell.Intent.Tx != in.Tx: // settled meanwhile
 	case rd.Outcome == cell.Dead:
-		r.Dead++
+		x.r.Dead++
 	case rd.Outcome == cell.Undecided:
-		r.Undecided++
+		x.r.Undecided++
 	default:
-		r.Committed++
-		return c.committed(ctx, rd, problem)
+		x.r.Committed++
+		if v := rd.Cell.Intent.Value; v.Kind == cell.External {
+			if err := x.external(ctx, v); err != nil {
+				return err
+			}
+		}
+		return x.committed(ctx, rd)
 	}
 	return nil
 }
 
 // committed examines the members of a committed attempt: while this cell holds its
 // intent, each member either holds it too or carries the mark.
-func (c *Checker) committed(
-	ctx context.Context, rd resolve.Reading, problem func(string, ...any),
-) error {
+func (x *examination) committed(ctx context.Context, rd resolve.Reading) error {
 	in := rd.Cell.Intent
 	isBare := make([]bool, len(in.List))
-	err := seam.Each(c.rt, len(in.List), func(i int) error {
+	err := seam.Each(x.rt, len(in.List), func(i int) error {
 		if in.List[i].Name == rd.Name {
 			return nil
 		}
-		s, err := c.rs.Read(ctx, in.List[i].Name)
+		s, err := x.rs.Read(ctx, in.List[i].Name)
 		if err != nil {
 			return err
 		}
@@ -192,10 +286,10 @@ func (c *Checker) committed(
 	if len(bare) == 0 {
 		return nil
 	}
-	again, err := c.rs.Read(ctx, rd.Name)
+	again, err := x.rs.Read(ctx, rd.Name)
 	if err == nil && again.Cell.Holds(in.Tx) {
-		problem("holds an intent of %v, which has committed; folded without its mark: %q",
-			in.Tx, bare)
+		x.problem(rd.Name,
+			"holds an intent of %v, which has committed; folded without its mark: %q", in.Tx, bare)
 	}
 	return err
 }

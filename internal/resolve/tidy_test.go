@@ -1,0 +1,174 @@
+package resolve_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/faulty"
+	"github.com/strictkv/strictkv/internal/cell"
+)
+
+// tidy tidies a cell, and tells how long it took.
+func (c *client) tidy(name string, hurry bool) (bool, time.Duration) {
+	c.w.t.Helper()
+	start := time.Now()
+	met, err := c.rs.Tidy(context.Background(), name, hurry)
+	require.NoError(c.w.t, err)
+	return met, time.Since(start)
+}
+
+func TestTidy(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		mode   cell.Mode
+		landed []string
+		hurry  bool
+		wait   time.Duration
+		writer byte
+	}{
+		{"committed", cell.Staged, []string{"=a", "=b"}, false, 0, 50},
+		{"dead", cell.Staged, []string{"=a"}, false, 0, 1},
+		{"undecided, staged", cell.Staged, []string{"=a"}, false, patience, 1},
+		{"undecided, staged, in a hurry", cell.Staged, []string{"=a"}, true, grant, 1},
+		{"undecided, pending", cell.Pending, []string{"=a", "=b"}, false, patience, 1},
+		{"undecided, pending, in a hurry", cell.Pending, []string{"=a", "=b"}, true, 0, 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.value(1, "=a", "=b")
+				w.rival(50, x.mode, "=a", "=b").place(x.landed...)
+				if x.name == "dead" {
+					w.value(2, "=b")
+				}
+				met, took := w.client().tidy("=a", x.hurry)
+				assert.True(t, met)
+				assert.GreaterOrEqual(t, took, x.wait)
+				assert.LessOrEqual(t, took, x.wait+patience/2)
+				got, _ := w.cell("=a")
+				assert.Nil(t, got.Intent)
+				assert.Equal(t, id(x.writer), got.Writer)
+			})
+		})
+	}
+}
+
+func TestTidyOfWhatIsTidy(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.value(1, "=a")
+		c := w.client()
+		for _, name := range []string{"=a", "=none"} {
+			met, _ := c.tidy(name, false)
+			assert.False(t, met)
+		}
+		assert.Zero(t, c.requests(faulty.Put))
+	})
+}
+
+func TestTidyIsOutrun(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.value(1, "=a", "=b")
+		r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+		c := w.client()
+		c.before(faulty.Put, "=a", 0, func(faulty.Op) error { r.fold("=a"); return nil })
+		met, _ := c.tidy("=a", false)
+		assert.True(t, met)
+		assert.NotEmpty(t, w.carries(50, "=a"), "somebody else has met it")
+
+		c.before(faulty.Put, "=b", 0, loseRequest)
+		c.tidy("=b", false)
+		got, _ := w.cell("=b")
+		assert.Nil(t, got.Intent, "it is tried again")
+
+		w.rival(51, cell.Staged, "=a").place("=a")
+		c.before(faulty.Put, "=a", 1, func(faulty.Op) error { return backend.ErrDenied })
+		_, err := c.rs.Tidy(context.Background(), "=a", false)
+		assert.ErrorIs(t, err, backend.ErrDenied)
+	})
+}
+
+func TestUnmark(t *testing.T) {
+	for name, all := range map[string][]string{
+		"a short list": names(3), "a long list": names(12),
+	} {
+		for _, at := range []string{"=a", "=b"} {
+			t.Run(name+" from "+at, func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					w.value(1, append(all, "=z")...)
+					w.rival(20, cell.Staged, all...).place(all...).fold(at)
+					w.rival(21, cell.Staged, at, "=z").place(at, "=z").fold(at)
+					c := w.client()
+					s := c.read(at)
+					require.Len(t, s.Cell.Marks, 2)
+					bare, err := c.rs.Unmark(context.Background(), s)
+					require.NoError(t, err)
+					assert.Empty(t, bare.Marks)
+					assert.Equal(t, s.Cell.Recent, bare.Recent)
+					assert.Len(t, s.Cell.Marks, 2, "cells are shared: none is changed")
+					now, _ := w.cell(at)
+					assert.Len(t, now.Marks, 2, "the cell itself is not written")
+					for _, other := range append(all, "=z") {
+						got, _ := w.cell(other)
+						assert.Nil(t, got.Intent, other)
+						if other != at && other != "=z" {
+							assert.Equal(t, id(20), got.Writer, other)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestUnmarkFailsWhereAMemberCannotBeReached(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.value(1, "=a", "=b")
+		w.rival(20, cell.Staged, "=a", "=b").place("=a", "=b").fold("=a")
+		c := w.client()
+		s := c.read("=a")
+		c.before(faulty.Put, "=b", 0, func(faulty.Op) error { return backend.ErrDenied })
+		_, err := c.rs.Unmark(context.Background(), s)
+		assert.ErrorIs(t, err, backend.ErrDenied)
+	})
+}
+
+// A sweep meets more attempts than a handle remembers.
+func TestUnmarkWhileItsAttemptIsForgotten(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.value(1, "=a", "=b")
+		w.rival(20, cell.Staged, "=a", "=b").place("=a", "=b").fold("=a")
+		c := w.client()
+		s := c.read("=a")
+		c.after(faulty.Get, "=b", 0, func(*faulty.Answer) {
+			for i := range 10_000 {
+				tx := id(99)
+				tx[7], tx[8] = byte(i>>8), byte(i)
+				c.rs.Dead(tx)
+			}
+		})
+		_, err := c.rs.Unmark(context.Background(), s)
+		require.NoError(t, err)
+		got, _ := w.cell("=b")
+		assert.Nil(t, got.Intent)
+		assert.Equal(t, id(20), got.Writer)
+	})
+}
+
+func TestAKillOfALeavingCaller(t *testing.T) {
+	for _, answer := range []error{backend.ErrPrecondition, backend.ErrOutcomeUnknown} {
+		inWorld(t, func(w *world) {
+			w.value(1, "=a", "=b")
+			w.rival(50, cell.Staged, "=a", "=b").place("=a")
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			c := w.client()
+			c.before(faulty.Put, "=b", 0, func(faulty.Op) error { cancel(); return answer })
+			_, err := c.rs.Effective(ctx, "=a", writer(1))
+			assert.ErrorIs(t, err, context.Canceled)
+		})
+	}
+}
