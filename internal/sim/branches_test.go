@@ -147,7 +147,7 @@ func count(t *testing.T, root string) map[string][]block {
 	t.Helper()
 	profile := filepath.Join(root, "profile")
 	cmd := exec.Command("go", "test", "-trimpath", "-vet=off", "-covermode=count",
-		"-coverpkg=../commit,../resolve,../store", "-coverprofile", profile,
+		"-coverpkg=../commit,../resolve,../store,../sweep", "-coverprofile", profile,
 		"-run=^TestSim$", ".", "-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", branchSchedules))
 	cmd.Dir = filepath.Join(root, "internal", "sim")
 	out, err := cmd.CombinedOutput()
@@ -308,7 +308,7 @@ var branches = []struct {
 	{"resolve/relief.go", []branch{
 		{"a full cell: the oldest mark's attempt is helped",
 			`tx, members := oldest(rd.Cell, f)`, ""},
-		{"help: a member holds the intent", `r.foldIntent(ctx, r.Known(s.Snapshot), depth+1)`, ""},
+		{"help: a member holds the intent", `res, err := r.foldIntent(ctx, rd, depth+1)`, ""},
 		{"help: a member does not", `r.fates.clear(tx, m.Name)`, ""},
 		{"help with a long list: the primary has it", `m = mark.Members`, ""},
 	}},
@@ -399,7 +399,6 @@ var branches = []struct {
 			`return a.leaving(), errors.Join(err, cause)`, ""},
 		{"left: pending, the commit write not sent", `!a.committing { return dead`, ""},
 		{"left: in doubt", `!a.committing { return dead } return inDoubt`, ""},
-		{"the attempt has lasted too long", `return nil, a.leaving(), errors.Join(errExpired, cause)`, ""},
 	}},
 	{"commit/plan.go", []branch{
 		{"a member's intent is undecided: settle it", `undecided = append(undecided, m)`, ""},
@@ -438,7 +437,6 @@ var branches = []struct {
 		{"refused, and the cell does not tell", `silent = append(silent, m)`, ""},
 	}},
 	{"commit/value.go", []branch{
-		{"an upload is taken over", `bytes.Equal(u.data, data) { return u`, ""},
 		{"an upload has failed", `err := e.upload.err; err != nil {`, ""},
 		{"a value is not linked", `u.cancel()`, ""},
 		{"a value that was read is gone", `tx.vanished = append(tx.vanished, rd)`, ""},
@@ -446,13 +444,11 @@ var branches = []struct {
 	{"sweep/sweep.go", []branch{
 		{"sweep: an intent is abandoned", `return p.settle(ctx, info)`, ""},
 		{"sweep: a tombstone is old enough", `return p.tombstone(ctx, info)`, ""},
-		{"sweep: a tombstone has been condemned for long enough",
-			`func(r *Report) { r.Tombstones++ })`, ""},
 		{"sweep: not old enough", `r.Waiting++`, ""},
 	}},
 	{"sweep/garbage.go", []branch{
-		{"sweep: an object has changed since it was listed", `case store.Refused: p.changed()
-			default`, ""},
+		{"sweep: removed", `case store.Applied: p.count(removed)`, ""},
+		{"sweep: changed since it was listed", `p.count(removed) case store.Refused:`, ""},
 		{"sweep: condemned", `case store.Applied:
 			case store.Refused:`, ""},
 		{"sweep: an old value is linked", `if links(s.Cell, v.id) {`, ""},
@@ -465,8 +461,6 @@ var branches = []struct {
 	}},
 	{"store/share.go", []branch{
 		{"a read is shared", `case f.seen.Proved > after:`, ""},
-		{"a read was sent too early to be shared", `case f.seen.Proved > after: return f.seen, nil
-		}`, ""},
 		{"a shared read has failed", `case f.err != nil:`, ""},
 	}},
 	{"store/value.go", []branch{

@@ -33,13 +33,6 @@ var bugs = []bug{
 		return Refused`, "",
 	},
 	{
-		"an echo taken for a refusal", "internal/store/write.go",
-		`	if w.doubt {
-`,
-		`	if false {
-`, "",
-	},
-	{
 		"a committed member folded without its mark", "internal/resolve/resolve.go",
 		`f.Unmarked = r.fates.isCleared(in.Tx, in.Members, rd.Name, r.st.Cached)`,
 		`f.Unmarked = true`, "",
@@ -90,7 +83,7 @@ var bugs = []bug{
 	},
 	{
 		"validated before all intents have landed", "internal/commit/attempt.go",
-		`	how, err := a.land()
+		`	how, err := a.land(p)
 	if how != goesOn || err != nil {`,
 		`	if a.mode == cell.Pending {
 		var err error
@@ -101,7 +94,7 @@ var bugs = []bug{
 		}
 		p.others = nil
 	}
-	how, err := a.land()
+	how, err := a.land(p)
 	if how != goesOn || err != nil {`, "",
 	},
 	{

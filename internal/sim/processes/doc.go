@@ -1,7 +1,8 @@
 // Package processes runs the workloads of the simulation for real: several processes of
-// the operating system share one database, in a folder or in a stand-in for Cloud Storage
-// behind a faulty proxy. Random ones are killed by SIGKILL at random moments, or stopped
-// for longer than the others' patience, and new ones start in their place.
+// the operating system share one database, in a folder or behind a faulty proxy in each of
+// the stand-ins for the stores of clouds. Random ones are killed by SIGKILL at random
+// moments, or stopped for longer than the others' patience, and new ones start in their
+// place.
 //
 // Each process writes its history to a file of its own (diary): a transaction before the
 // first of its own writes is sent, hence before it can have an effect, as unknown; and

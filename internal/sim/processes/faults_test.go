@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"net/http"
 	"os"
-	"sync"
+	"strings"
 	"time"
 
+	"github.com/strictkv/strictkv/backend/backendtest/faultproxy"
 	"github.com/strictkv/strictkv/backend/faulty"
-	"github.com/strictkv/strictkv/backend/gcs/gcstest"
 )
 
 // counts are numbers of faults, by kind.
@@ -25,83 +24,35 @@ func (c counts) add(more counts) {
 	}
 }
 
-// weather is what the proxy in front of the store injects.
-type weather struct {
-	mu     sync.Mutex // guards all below
-	random *rand.Rand
-	counts counts
+// since returns what has come since before.
+func (c counts) since(before counts) counts {
+	more := counts{}
+	for kind, n := range c { // any order: each stands for itself
+		more[kind] = n - before[kind]
+	}
+	return more
 }
 
-func newWeather(seed uint64) *weather {
-	return &weather{random: rand.New(rand.NewPCG(seed, 8)), counts: counts{}}
+// weather is what befalls the requests to a store over HTTP.
+func weather() []faultproxy.Chance {
+	return append(faultproxy.Mix(0.08),
+		faultproxy.Chance{Probability: 0.1, Fault: faultproxy.Fault{Delay: 10 * time.Millisecond}},
+		faultproxy.Chance{Probability: 0.004,
+			Fault: faultproxy.Fault{Delay: 1500 * time.Millisecond}},
+		faultproxy.Chance{Probability: 0.004,
+			Fault: faultproxy.Fault{Late: 1500 * time.Millisecond}},
+		faultproxy.Chance{Probability: 0.01, Match: readsObject,
+			Fault: faultproxy.Fault{Corrupt: true}},
+		faultproxy.Chance{Probability: 0.0005,
+			Fault: faultproxy.Fault{Outage: 300 * time.Millisecond}},
+	)
 }
 
-// Shares of requests that suffer, in thousandths.
-const (
-	delayed      = 100
-	delayMax     = 20 * time.Millisecond
-	veryDelayed  = 4
-	veryDelayMax = 1500 * time.Millisecond
-)
-
-// disasters are faults with their shares, in thousandths. A request that reaches the
-// store twice gets no answer to a write: the second answer may be the echo of the first,
-// and the adapter sends each request once because nobody could tell.
-var disasters = []struct {
-	kind  string
-	share int
-	write gcstest.Fault
-	read  gcstest.Fault
-}{
-	{"reset before", 10,
-		gcstest.Fault{ResetBefore: true}, gcstest.Fault{ResetBefore: true}},
-	{"reset after", 12,
-		gcstest.Fault{ResetAfter: true}, gcstest.Fault{ResetAfter: true}},
-	{"429", 10,
-		gcstest.Fault{Status: 429, Reason: "rateLimitExceeded"},
-		gcstest.Fault{Status: 429, Reason: "rateLimitExceeded"}},
-	{"503", 8,
-		gcstest.Fault{Status: 503, Reason: "backendError"},
-		gcstest.Fault{Status: 503, Reason: "backendError"}},
-	{"503, landed", 8,
-		gcstest.Fault{Status: 503, Reason: "backendError", Landed: true},
-		gcstest.Fault{Status: 503, Reason: "backendError", Landed: true}},
-	{"duplicate", 10,
-		gcstest.Fault{Duplicate: true, ResetAfter: true}, gcstest.Fault{Duplicate: true}},
-	{"cut off", 6,
-		gcstest.Fault{Truncate: true}, gcstest.Fault{Truncate: true}},
-}
-
-// fault decides what happens to a request.
-func (w *weather) fault(r *http.Request) gcstest.Fault {
-	kind := gcstest.KindOf(r)
-	if kind == gcstest.Other {
-		return gcstest.Fault{}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.counts["requests"]++
-	var f gcstest.Fault
-	roll := w.random.IntN(1000)
-	for _, d := range disasters {
-		if roll -= d.share; roll < 0 {
-			w.counts[d.kind]++
-			f = d.read
-			if kind == gcstest.Write || kind == gcstest.Delete {
-				f = d.write
-			}
-			break
-		}
-	}
-	switch roll := w.random.IntN(1000); {
-	case roll < veryDelayed:
-		w.counts["long delay"]++
-		f.Delay = rand.N(veryDelayMax)
-	case roll < delayed:
-		w.counts["delay"]++
-		f.Delay = rand.N(delayMax)
-	}
-	return f
+// readsObject tells whether the answer to a request has a checksum, as listings have not.
+func readsObject(r *http.Request) bool {
+	q := r.URL.Query()
+	return r.Method == http.MethodGet && q.Get("comp") != "list" && !q.Has("list-type") &&
+		!strings.HasSuffix(r.URL.Path, "/o")
 }
 
 // misfortune is what befalls a process on a folder.

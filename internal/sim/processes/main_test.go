@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"github.com/strictkv/strictkv/backend/gcs/gcstest"
 )
 
 var (
@@ -21,7 +19,6 @@ var (
 
 func TestMain(m *testing.M) {
 	serveIfWorker()
-	gcstest.Main()
 	goleak.VerifyTestMain(m,
 		// A library of the SDK starts one goroutine for the life of the process.
 		goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -14,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv"
-	"github.com/strictkv/strictkv/backend/gcs/gcstest"
+	"github.com/strictkv/strictkv/backend/backendtest/faultproxy"
+	"github.com/strictkv/strictkv/backend/bucketurl/bucketurltest"
 	"github.com/strictkv/strictkv/internal/history"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sim/baton"
@@ -58,20 +60,31 @@ func TestFolderNoSync(t *testing.T) {
 	})
 }
 
-func TestCloudStorage(t *testing.T) {
-	server := gcstest.NewProcess(t)
-	t.Setenv("STORAGE_EMULATOR_HOST", server.URL())
-	rounds(t, func(p place) (place, func() counts) {
-		p.Bucket = server.Bucket(t).BucketName()
-		w := newWeather(*runSeed)
-		server.Inject(w.fault)
-		return p, func() counts {
-			server.Inject(nil)
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return maps.Clone(w.counts)
-		}
-	})
+func TestBuckets(t *testing.T) {
+	for i, store := range bucketurltest.Stores {
+		t.Run(store.Name, func(t *testing.T) {
+			var proxy *faultproxy.Proxy
+			bucket := store.BucketBehind(t, func(u string) string {
+				target, err := url.Parse(u)
+				require.NoError(t, err)
+				proxy = faultproxy.New(target, faultproxy.Options{Seed: *runSeed + uint64(i)})
+				t.Cleanup(proxy.Close)
+				return proxy.URL()
+			})
+			before := counts{}
+			rounds(t, func(p place) (place, func() counts) {
+				p.Bucket = bucket
+				proxy.SetChances(weather()...)
+				return p, func() counts {
+					proxy.SetChances()
+					proxy.Outage(0)
+					now := counts(proxy.Counts())
+					defer func() { before = now }()
+					return now.since(before)
+				}
+			})
+		})
+	}
 }
 
 // rounds runs processes on one database after another. calm, if there is one, ends the
@@ -110,6 +123,7 @@ type round struct {
 func newRound(t *testing.T, seed uint64, sum *tally) *round {
 	r := baton.Derive(seed, 6)
 	p := place{
+		Name:     fmt.Sprint("round-", sum.rounds),
 		Patience: []time.Duration{200, 50, 1000}[r.Below(3)] * time.Millisecond,
 		Cache:    []int64{1 << 20, 4 << 10, 600, 0}[r.Below(4)],
 		Keys:     allKeys[:[]int{12, 10, 6, 3}[r.Below(4)]],

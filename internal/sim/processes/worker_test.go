@@ -10,13 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"cloud.google.com/go/storage"
-
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/backend/folder"
-	"github.com/strictkv/strictkv/backend/gcs"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sim/baton"
 	"github.com/strictkv/strictkv/internal/sim/program"
@@ -42,6 +40,8 @@ const (
 
 // place is where the database is, and what handles must know of it.
 type place struct {
+	// Name is that of the database, which is in the folder Dir or the bucket at a URL.
+	Name        string
 	Dir, Bucket string
 	NoSync      bool
 	// Faulty wraps a folder in the misfortunes of a network.
@@ -54,11 +54,11 @@ type place struct {
 // connect returns the store.
 func (p place) connect(ctx context.Context) (b backend.Backend, closes func() error, err error) {
 	if p.Bucket != "" {
-		client, err := storage.NewClient(ctx, storage.WithJSONReads())
+		b, err := bucketurl.Open(ctx, p.Bucket)
 		if err != nil {
 			return nil, nil, err
 		}
-		return gcs.New(client.Bucket(p.Bucket)), client.Close, nil
+		return b, b.Close, nil
 	}
 	var o []folder.Option
 	if p.NoSync {
@@ -70,7 +70,7 @@ func (p place) connect(ctx context.Context) (b backend.Backend, closes func() er
 // open opens the database in the store.
 func (p place) open(ctx context.Context, b backend.Backend) (db *strictkv.DB, err error) {
 	for range openTries {
-		db, err = strictkv.Open(ctx, "processes", b,
+		db, err = strictkv.Open(ctx, p.Name, b,
 			strictkv.WithPatience(p.Patience), strictkv.WithCacheSize(p.Cache))
 		if err == nil {
 			return db, nil

@@ -66,7 +66,7 @@ func (x *session) condemn(r *baton.Source) {
 			x.collect(r)
 		}
 	default:
-		switch r.Below(4) {
+		switch r.Below(5) {
 		case 0:
 			x.collect(r)
 		case 1:
@@ -76,7 +76,7 @@ func (x *session) condemn(r *baton.Source) {
 				}
 				return t.increment(ks[1])
 			})
-		case 2:
+		case 2, 3:
 			x.transact(x.ctx, "insert", func(t *tx) error {
 				return t.insert(ks[0], 1)
 			}, strictkv.MaxAttempts(1))

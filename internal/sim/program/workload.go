@@ -44,7 +44,7 @@ func init() { // they refer to each other
 		"marks":    {9, 14, 2, false, (*session).marks},
 		"weak":     {1, 4, 1, false, (*session).weak},
 		"sweep":    {2, 3, 2, true, (*session).sweep},
-		"condemn":  {2, 2, 3, true, (*session).condemn},
+		"condemn":  {2, 2, 7, true, (*session).condemn},
 	}
 }
 
