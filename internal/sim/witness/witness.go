@@ -58,8 +58,8 @@ type attempt struct {
 // the time, and the horizon of all sweeps.
 func New(fail func(error), now func() time.Duration, horizon time.Duration) *Witness {
 	return &Witness{
-		fail: fail, now: now, horizon: horizon, cells: map[string]held{}, attempts: map[txid.ID]*attempt{},
-		values: map[string]bool{},
+		fail: fail, now: now, horizon: horizon,
+		cells: map[string]held{}, attempts: map[txid.ID]*attempt{}, values: map[string]bool{},
 	}
 }
 

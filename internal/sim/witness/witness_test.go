@@ -96,12 +96,15 @@ func TestWhatIsAllowed(t *testing.T) {
 	}
 }
 
+// offence is what must not happen, and what is said of it.
+type offence struct {
+	name string
+	do   func(s *store)
+	want string
+}
+
 func TestWhatIsNot(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		do   func(s *store)
-		want string
-	}{
+	for _, tt := range []offence{
 		{"folded without a mark", func(s *store) {
 			s.put("a", staged)
 			s.put("b", staged)
@@ -144,6 +147,29 @@ func TestWhatIsNot(t *testing.T) {
 			s.put("a", committed(false))
 			s.Remove("a")
 		}, "was removed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStore()
+			tt.do(s)
+			assert.ErrorContains(t, s.found, tt.want)
+		})
+	}
+}
+
+// TestSettled looks at cells from which an observer would draw the wrong conclusion.
+func TestSettled(t *testing.T) {
+	s := newStore()
+	s.put("a", staged)
+	assert.NoError(t, s.Settled())
+	assert.ErrorContains(t, s.Tidy(), "was left in a")
+	s.put("b", staged)
+	assert.NoError(t, s.Settled())
+	s.put("a", cell.Resolve(staged, cell.Fold{Outcome: cell.Committed, Unmarked: true}))
+	assert.ErrorContains(t, s.Settled(), "an observer in b finds")
+}
+
+func TestGarbageThatIsNone(t *testing.T) {
+	for _, tt := range []offence{
 		{"removed without having been condemned", func(s *store) {
 			s.put("a", empty)
 			s.now = 2 * time.Hour
@@ -169,18 +195,6 @@ func TestWhatIsNot(t *testing.T) {
 			assert.ErrorContains(t, s.found, tt.want)
 		})
 	}
-}
-
-// TestSettled looks at cells from which an observer would draw the wrong conclusion.
-func TestSettled(t *testing.T) {
-	s := newStore()
-	s.put("a", staged)
-	assert.NoError(t, s.Settled())
-	assert.ErrorContains(t, s.Tidy(), "was left in a")
-	s.put("b", staged)
-	assert.NoError(t, s.Settled())
-	s.put("a", cell.Resolve(staged, cell.Fold{Outcome: cell.Committed, Unmarked: true}))
-	assert.ErrorContains(t, s.Settled(), "an observer in b finds")
 }
 
 func TestGarbage(t *testing.T) {
