@@ -369,13 +369,21 @@ func (a *attempt) doubtful(err error) error {
 		t.e.rs.UnlinkByWrite(a.id, m.writer, m.write)
 	} else {
 		t.e.rs.Resolve(a.id, names, a.mode == cell.Pending)
-		for _, m := range a.members {
-			if m.value.Kind == cell.External {
-				t.e.rs.UnlinkIfDead(a.id, m.e.name, m.value.Ref)
-			}
-		}
+		t.e.rs.UnlinkIfDead(a.id, a.mode, a.linking())
 	}
 	return &InDoubtError{Attempt: a.id, Names: names, Err: t.whyDoubt(err)}
+}
+
+// linking tells the resolver what it needs to know of the members' external values.
+func (a *attempt) linking() []resolve.Linking {
+	all := make([]resolve.Linking, len(a.members))
+	for i, m := range a.members {
+		all[i] = resolve.Linking{Member: a.list.List[i], Ref: m.value.Ref}
+		if m.action != cell.Lock {
+			all[i].Saw = m.writer
+		}
+	}
+	return all
 }
 
 // whyDoubt keeps of a cause what its owner may act on: that he left himself, or that the

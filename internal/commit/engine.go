@@ -118,10 +118,11 @@ type txn struct {
 	// dead are the cells in which attempts of this transaction may have left an
 	// intent; claimed those taken from the background.
 	dead, claimed []leftover
-	// uploads are all external values written; linked are the members of the attempt
+	// uploads are the external values of the last run; linked are the members of the attempt
 	// that has committed, or may have.
-	uploads []*upload
-	linked  []*member
+	uploads      []*upload
+	uploadsAgain int
+	linked       []*member
 }
 
 // leftover is a cell in which an attempt's intent may stand.
@@ -137,6 +138,7 @@ type leftover struct {
 func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
 	tx := &Tx{t: t}
 	ferr := tx.call(fn)
+	t.prune(tx)
 	if len(tx.vanished) > 0 {
 		return t.again(tx)
 	}
@@ -170,7 +172,7 @@ func (t *txn) failed() error {
 
 // leave queues what attempts have left in cells for the background.
 func (t *txn) leave() {
-	t.discard()
+	t.discardRest()
 	for _, l := range [][]leftover{t.dead, t.claimed} {
 		for len(l) > 0 {
 			n := 1

@@ -211,15 +211,14 @@ func (tx *Tx) ReadMulti(names []string, values [][]byte, errs []error) {
 			missing = append(missing, i)
 		}
 	}
-	var again []int // keys that are missing twice
-	asked := make(map[string]bool, len(missing))
+	first := make(map[string]int, len(missing))
+	again := slices.Clone(missing) // keys that are missing twice
 	missing = slices.DeleteFunc(missing, func(i int) bool {
-		if asked[names[i]] {
-			again = append(again, i)
-			return true
+		_, asked := first[names[i]]
+		if !asked {
+			first[names[i]] = i
 		}
-		asked[names[i]] = true
-		return false
+		return asked
 	})
 	_ = seam.Each(tx.t.e.rt, len(missing), func(j int) error {
 		i := missing[j]
@@ -227,7 +226,9 @@ func (tx *Tx) ReadMulti(names []string, values [][]byte, errs []error) {
 		return nil
 	})
 	for _, i := range again {
-		values[i], errs[i] = tx.Read(names[i])
+		if j := first[names[i]]; j != i {
+			values[i], errs[i] = slices.Clone(values[j]), errs[j]
+		}
 	}
 }
 

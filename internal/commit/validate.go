@@ -174,6 +174,9 @@ func (a *attempt) reread(p *plan) (echoes []*member, err error) {
 	for _, m := range missed {
 		shows := m.refused.Cell.Holds(a.id) || m.refused.Cell.Names(a.id)
 		switch {
+		case m.result == store.Unknown && m.refused.Cell.Holds(a.id): // it has landed
+			t.e.rs.Replaced(m.write)
+			m.result, m.landed = store.Applied, m.refused
 		case m.result != store.Refused:
 		case shows:
 			m.result = store.Unknown

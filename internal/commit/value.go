@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -23,6 +24,9 @@ const (
 	// uploadAgeMax is how old an upload may be when an attempt begins to link it. A
 	// sweep takes what no cell points to for garbage after its horizon.
 	uploadAgeMax = attemptMax / 2
+	// uploadsAgainMax bounds how often a transaction writes values once more that have
+	// become too old while others were uploaded.
+	uploadsAgainMax = 100
 	// vanishedMax bounds how often a single read finds that its value has been replaced.
 	vanishedMax = 100
 )
@@ -79,6 +83,10 @@ func (t *txn) uploaded(tx *Tx) error {
 			continue
 		}
 		if t.aged(e.upload) {
+			if t.uploadsAgain++; t.uploadsAgain > uploadsAgainMax {
+				return fmt.Errorf("upload: %w: the values together took longer than %v",
+					backend.ErrUnavailable, uploadAgeMax)
+			}
 			e.upload = t.startUpload(e.name, e.upload.data)
 		}
 		if err := e.upload.done.Wait(t.ctx); err != nil {
@@ -94,29 +102,36 @@ func (t *txn) uploaded(tx *Tx) error {
 	return nil
 }
 
-// discard removes, in the background, the values that the transaction has written and
-// not linked. Those of an attempt in doubt are kept: it may have committed.
-func (t *txn) discard() {
-	for _, u := range t.uploads {
-		if t.keeps(u) {
-			continue
+// prune gives up the values that earlier runs of the function have staged and this one
+// has not.
+func (t *txn) prune(tx *Tx) {
+	t.uploads = slices.DeleteFunc(t.uploads, func(u *upload) bool {
+		unused := !slices.ContainsFunc(tx.entries, func(e *entry) bool { return e.upload == u })
+		if unused {
+			t.discard(u)
 		}
-		u.cancel()
-		t.e.rs.Later(func(ctx context.Context) {
-			if u.done.Wait(ctx) == nil {
-				t.e.rs.Unlink(u.name, u.value.Ref)
-			}
-		})
+		return unused
+	})
+}
+
+// discardRest gives up, at the end, all values that are not linked. Those of an attempt in
+// doubt are kept: it may have committed.
+func (t *txn) discardRest() {
+	for _, u := range t.uploads {
+		if !slices.ContainsFunc(t.linked, func(m *member) bool { return m.e.upload == u }) {
+			t.discard(u)
+		}
 	}
 }
 
-func (t *txn) keeps(u *upload) bool {
-	for _, m := range t.linked {
-		if m.e.upload == u {
-			return true
+// discard removes a value that no cell links, nor will, in the background.
+func (t *txn) discard(u *upload) {
+	u.cancel()
+	t.e.rs.Later(func(ctx context.Context) {
+		if u.done.Wait(ctx) == nil {
+			t.e.rs.Unlink(u.name, u.value.Ref)
 		}
-	}
-	return false
+	})
 }
 
 // putLocked stages a value for the entry. The caller holds tx.mu.
@@ -170,21 +185,27 @@ func (tx *Tx) download(e *entry, v cell.Value) ([]byte, error) {
 	if errors.Is(err, store.ErrMissing) && !errors.Is(err, backend.ErrCorrupt) {
 		var rd resolve.Reading
 		if rd, err = t.e.lookAgain(t.ctx, e.name, v); err == nil {
-			tx.mu.Lock()
-			defer tx.mu.Unlock()
-			tx.vanished = append(tx.vanished, rd)
-			tx.broken = errVanished
-			return nil, errVanished
+			return nil, tx.fail(errVanished, rd)
 		}
 	}
 	if err != nil {
-		tx.mu.Lock()
-		defer tx.mu.Unlock()
-		if tx.broken == nil {
-			tx.broken = err
-		}
+		return nil, tx.fail(err)
 	}
-	return data, err
+	return data, nil
+}
+
+// fail ends the transaction with a failure of the store, unless its function has returned.
+func (tx *Tx) fail(err error, vanished ...resolve.Reading) error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if tx.done {
+		return ErrTxDone
+	}
+	tx.vanished = append(tx.vanished, vanished...)
+	if tx.broken == nil {
+		tx.broken = err
+	}
+	return err
 }
 
 // errVanished is what the function sees of a value that has been replaced meanwhile.

@@ -32,13 +32,17 @@ type background struct {
 	r     *Resolver
 	limit *seam.Limiter
 	max   int // cells waiting, above which commits wait
-	log   *slog.Logger
+	// choresMax is how many goroutines do chores at once.
+	choresMax int
+	log       *slog.Logger
 
 	mu      seam.Mutex // guards all below
 	queue   []*batch   // by due time
 	jobs    map[string]*job
 	waiting int        // cells in queue that are not claimed
 	room    seam.Event // set when waiting falls to max; nil if nobody waits
+	chores  []func(context.Context)
+	choring int        // goroutines that do them, counted in active
 	active  int        // goroutines
 	hurry   seam.Event // set: batches are due at once
 	idle    seam.Event // set when active falls to 0; nil if nobody waits
@@ -65,8 +69,9 @@ type job struct {
 func newBackground(life context.Context, r *Resolver, o Options) *background {
 	return &background{
 		life: life, r: r, log: o.Logger, max: backlogFactor * o.Concurrency,
-		limit: seam.NewLimiter(r.rt, o.Concurrency),
-		jobs:  map[string]*job{}, hurry: r.rt.NewEvent(),
+		choresMax: o.Concurrency,
+		limit:     seam.NewLimiter(r.rt, o.Concurrency),
+		jobs:      map[string]*job{}, hurry: r.rt.NewEvent(),
 	}
 }
 

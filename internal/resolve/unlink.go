@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"context"
+	"slices"
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/store"
@@ -43,14 +44,61 @@ func (r *Resolver) Unlink(name, ref string) {
 	})
 }
 
-// UnlinkIfDead settles what an attempt in doubt has left in a cell, in the background, and
-// removes the external value that it would have linked there if it turns out to be dead.
-func (r *Resolver) UnlinkIfDead(tx txid.ID, name, ref string) {
+// Linking is a member of an attempt in doubt, with the reference to the external value that
+// it would link there, if any. Saw is the writer that the attempt saw there, if its own
+// would be in the cell after it had committed.
+type Linking struct {
+	cell.Member
+	Ref string
+	Saw txid.ID
+}
+
+// UnlinkIfDead settles an attempt in doubt, in the background, and removes the external
+// values that it would have linked if it turns out to be dead. It makes sure by a fence.
+func (r *Resolver) UnlinkIfDead(tx txid.ID, mode cell.Mode, members []Linking) {
+	if !slices.ContainsFunc(members, func(m Linking) bool { return m.Ref != "" }) {
+		return
+	}
 	r.Later(func(ctx context.Context) {
-		if err := r.retire(ctx, name, tx); err == nil && r.fates.outcome(tx) == cell.Dead {
-			r.Unlink(name, ref)
+		for _, m := range members {
+			if r.retire(ctx, m.Name, tx) != nil {
+				return
+			}
+		}
+		deciding := members
+		if mode == cell.Pending {
+			deciding = members[:1]
+		}
+		for _, m := range deciding {
+			if r.fates.outcome(tx) == cell.Undecided && r.bury(ctx, tx, m) != nil {
+				return
+			}
+		}
+		for _, m := range members {
+			if m.Ref != "" && r.fates.outcome(tx) == cell.Dead {
+				r.Unlink(m.Name, m.Ref)
+			}
 		}
 	})
+}
+
+// bury concludes from one of the members that decide that the attempt is dead, if it can:
+// it is off and tells, or a fence at its expected version is accepted.
+func (r *Resolver) bury(ctx context.Context, tx txid.ID, m Linking) error {
+	s, err := r.lookAt(ctx, tx, m.Member)
+	switch {
+	case err != nil:
+		return err
+	case s.state == atExpected && m.Expected != "":
+		res, _, _ := r.st.Send(ctx, r.st.Prepare(s.Snapshot, cell.Fence(s.Cell)))
+		if res == store.Applied {
+			r.Dead(tx)
+		}
+	case s.state == isOff && !s.Cell.Names(tx) && !m.Saw.IsZero() && s.Version != "" &&
+		s.Cell.ReachesBack(m.Saw):
+		r.Dead(tx)
+	}
+	return nil
 }
 
 // UnlinkByWrite finds out, in the background, whether a direct write in doubt has been
@@ -77,7 +125,7 @@ func (r *Resolver) UnlinkByWrite(tx txid.ID, saw txid.ID, w *store.Write) {
 				_, _, _ = r.st.Send(ctx, r.st.Prepare(s, cell.Fence(s.Cell)))
 				continue // the next look tells
 			}
-			if s.Version != "" && ref != "" && s.Cell.ReachesBack(saw) {
+			if s.Version != "" && ref != "" && !s.Cell.Condemned && s.Cell.ReachesBack(saw) {
 				r.Unlink(name, ref)
 			}
 			return
@@ -90,11 +138,25 @@ func (r *Resolver) Later(f func(ctx context.Context)) {
 	b := r.bg
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.goLocked(func() {
-		if b.limit.Acquire(b.life) != nil {
-			return // life has ended
+	b.chores = append(b.chores, f)
+	if b.choring < b.choresMax {
+		b.choring++
+		b.goLocked(b.chore)
+	}
+}
+
+// chore does what is to be done later, until there is nothing left or life has ended.
+func (b *background) chore() {
+	for {
+		b.mu.Lock()
+		if len(b.chores) == 0 || b.life.Err() != nil {
+			b.choring--
+			b.mu.Unlock()
+			return
 		}
-		defer b.limit.Release()
+		f := b.chores[0]
+		b.chores = b.chores[1:]
+		b.mu.Unlock()
 		f(b.life)
-	})
+	}
 }

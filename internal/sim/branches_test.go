@@ -439,7 +439,8 @@ var branches = []struct {
 	{"commit/value.go", []branch{
 		{"an upload has failed", `err := e.upload.err; err != nil {`, ""},
 		{"a value is not linked", `u.cancel()`, ""},
-		{"a value that was read is gone", `tx.vanished = append(tx.vanished, rd)`, ""},
+		{"a value that was read is gone",
+			`tx.vanished = append(tx.vanished, vanished...)`, `len(vanished) > 0`},
 	}},
 	{"sweep/sweep.go", []branch{
 		{"sweep: an intent is abandoned", `return p.settle(ctx, info)`, ""},

@@ -217,10 +217,8 @@ var bugs = []bug{
 	},
 	{
 		"a value of the last attempt taken for unlinked", "internal/commit/value.go",
-		`		if t.keeps(u) {
-			continue`,
-		`		if t.keeps(u) && len(t.linked) > 1 {
-			continue`, "",
+		`if !slices.ContainsFunc(t.linked, func(m *member) bool { return m.e.upload == u }) {`,
+		`if len(t.linked) < 2 {`, "",
 	},
 	{
 		"a weak read older than its bound", "internal/commit/engine.go",

@@ -7,7 +7,7 @@ import (
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
-// flights are the reads that are under way and may be joined, by cell.
+// flights are the reads that are under way and may be joined, by object.
 type flights struct {
 	mu     seam.Mutex // guards byName
 	byName map[string]*flight
@@ -16,7 +16,8 @@ type flights struct {
 // flight is a read that is under way.
 type flight struct {
 	done seam.Event
-	seen Snapshot
+	seen Snapshot // of a cell
+	data []byte   // of an external value
 	err  error
 }
 
@@ -44,10 +45,7 @@ func (s *Store) ReadShared(ctx context.Context, name string, after uint64) (Snap
 
 func (s *Store) lead(ctx context.Context, f *flight, name string) (Snapshot, error) {
 	f.err = errNoAnswer
-	defer func() {
-		s.flights.leave(name)
-		f.done.Set()
-	}()
+	defer s.flights.leave(name, f)
 	f.seen, f.err = s.Read(ctx, name)
 	return f.seen, f.err
 }
@@ -69,8 +67,10 @@ func (f *flights) join(rt seam.Runtime, name string) (x *flight, leads bool) {
 	return x, true
 }
 
-func (f *flights) leave(name string) {
+// leave ends a read, and lets those go on who have joined it.
+func (f *flights) leave(name string, x *flight) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	delete(f.byName, name)
+	f.mu.Unlock()
+	x.done.Set()
 }
