@@ -34,12 +34,13 @@ type DB struct {
 
 // Open opens the database with a name (1 to 64 of a-z A-Z 0-9 . _ -) in a bucket, and
 // creates it if it is not there: one request if it is. Many databases can share a
-// bucket.
+// bucket. Before it creates one, it probes the store: see WithProbe.
 //
 // It returns ErrInvalid for a name that is not allowed, ErrCorrupt if the bucket holds
 // something else under that name, ErrFormat if a newer version of this library has
-// made the database, and the backend's errors: backend.ErrBucketNotFound,
-// backend.ErrDenied, ErrUnavailable. None of them matches ErrNotFound.
+// made the database, ErrUnsupported if the store would lose updates, and the backend's
+// errors: backend.ErrBucketNotFound, backend.ErrDenied, ErrUnavailable. None of them
+// matches ErrNotFound.
 func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (*DB, error) {
 	if b == nil {
 		return nil, fmt.Errorf("open %q: nil backend: %w", name, ErrInvalid)
@@ -50,7 +51,7 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 	s := settings{
 		cacheSize: DefaultCacheSize, patience: DefaultPatience,
 		concurrency: DefaultConcurrency, inlineMax: DefaultInlineMax,
-		logger: slog.New(slog.DiscardHandler),
+		probe: ProbeOnce, logger: slog.New(slog.DiscardHandler),
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -65,6 +66,7 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 	st, err := store.Open(ctx, store.Options{
 		Backend: b, Runtime: rt, Cache: s.cache,
 		Prefix: keyspace.Prefix(name), Concurrency: s.concurrency,
+		Probe: s.probe,
 	})
 	if err != nil {
 		return nil, err

@@ -44,6 +44,10 @@ var (
 	ErrCorrupt = backend.ErrCorrupt
 	// ErrFormat: an object was written by a newer version of this library. Don't retry.
 	ErrFormat = store.ErrFormat
+	// ErrUnsupported: Open has found that the store does not honour the conditions of
+	// writes, or does not list names in order; the text tells which. It would lose updates.
+	// Nothing but Open returns it. Don't retry.
+	ErrUnsupported = store.ErrUnsupported
 	// ErrUnavailable: the store could not be reached, or refused to serve, for longer
 	// than retries went on. Nothing was written. Retrying is safe.
 	ErrUnavailable = backend.ErrUnavailable

@@ -539,12 +539,12 @@ func ExampleDB_Stats() {
 	_, err := c.Read(ctx, []byte("key"))
 	must(err)
 
-	s := db.Stats()
+	s := db.Stats() // with the requests by which Open has created the database
 	fmt.Println(s.Committed, "committed,", s.ReadOnly, "read only")
 	fmt.Println(s.Gets, "reads,", s.NotModified, "of them not modified,", s.Puts, "writes")
 	// Output:
 	// 1 committed, 1 read only
-	// 2 reads, 1 of them not modified, 2 writes
+	// 6 reads, 1 of them not modified, 10 writes
 }
 
 func ExampleStats_Sub() {

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"path"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,47 +19,73 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/bucketurl/bucketurltest"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/backend/folder"
-	"github.com/strictkv/strictkv/backend/gcs"
-	"github.com/strictkv/strictkv/backend/gcs/gcstest"
 	"github.com/strictkv/strictkv/backend/memory"
 )
 
 var fireTime = flag.Duration("fire", time.Second,
 	"how long each workload runs under fire")
 
-// Several handles, each with several goroutines.
+// Several handles, each with several goroutines: so many within the process, and so many
+// over HTTP, where a request costs much more.
 const (
-	fireHandles    = 8
-	fireGoroutines = 8
+	fireInside = 8
+	fireOver   = 4
 )
 
-// fireStores are what the workloads run on. Each call returns the backend of one more
-// client of the same store.
-func fireStores(t *testing.T) map[string]func() backend.Backend {
+// fireStore is what the workloads run on.
+type fireStore struct {
+	name string
+	// crew is the number of handles, and that of each one's goroutines.
+	crew int
+	// start returns what opens the backend of one more client of the same store.
+	start func(t *testing.T) (open func() backend.Backend)
+}
+
+// fire makes one workload.
+func (s fireStore) fire(t *testing.T, open func() backend.Backend) *fire {
+	return &fire{t: t, crew: s.crew, open: open}
+}
+
+// fireStores are all kinds of stores.
+func fireStores() []fireStore {
+	all := []fireStore{
+		{"memory", fireInside, func(*testing.T) func() backend.Backend {
+			shared := memory.New()
+			return func() backend.Backend { return shared }
+		}},
+		{"folder", fireInside, func(t *testing.T) func() backend.Backend {
+			dir := t.TempDir()
+			return func() backend.Backend { return folder.New(dir, folder.NoSync()) }
+		}},
+		{"faulty", fireInside, hostile},
+	}
+	for _, s := range bucketurltest.Stores {
+		all = append(all, fireStore{s.Name, fireOver, func(t *testing.T) func() backend.Backend {
+			url := s.Bucket(t)
+			return func() backend.Backend { return openBucket(t, url) }
+		}})
+	}
+	return all
+}
+
+func hostile(*testing.T) func() backend.Backend {
 	shared := memory.New()
-	hostile := memory.New()
-	dir := t.TempDir()
 	seed := atomic.Uint64{}
-	server := gcstest.New(t)
-	bucket := server.Bucket(t)
-	return map[string]func() backend.Backend{
-		"memory": func() backend.Backend { return shared },
-		"folder": func() backend.Backend { return folder.New(dir, folder.NoSync()) },
-		"gcs":    func() backend.Backend { return gcs.New(bucket) },
-		"faulty": func() backend.Backend {
-			return faulty.New(hostile, faulty.Options{
-				Seed: seed.Add(1), Delay: 0.2, FailBefore: 0.02, LoseRequest: 0.02,
-				LoseAnswer: 0.02, Duplicate: 0.02, Late: 0.02, DelayMax: 2 * time.Millisecond,
-			})
-		},
+	return func() backend.Backend {
+		return faulty.New(shared, faulty.Options{
+			Seed: seed.Add(1), Delay: 0.2, FailBefore: 0.02, LoseRequest: 0.02,
+			LoseAnswer: 0.02, Duplicate: 0.02, Late: 0.02, DelayMax: 2 * time.Millisecond,
+		})
 	}
 }
 
 // fire is one workload: many workers run step until the time is over.
 type fire struct {
 	t     *testing.T
+	crew  int
 	open  func() backend.Backend
 	step  func(w *worker) error
 	doubt atomic.Int64
@@ -76,10 +103,10 @@ func (f *fire) run() *worker {
 	ctx, cancel := context.WithTimeout(f.t.Context(), *fireTime)
 	defer cancel()
 	var wg sync.WaitGroup
-	for h := range fireHandles {
+	for h := range f.crew {
 		db := f.handle()
-		for g := range fireGoroutines {
-			id := h*fireGoroutines + g
+		for g := range f.crew {
+			id := h*f.crew + g
 			w := &worker{id: id, db: db, c: db.Collection([]byte("fire"))}
 			w.random = rand.New(rand.NewPCG(uint64(id), 1))
 			wg.Go(func() {
@@ -116,7 +143,7 @@ func (f *fire) check(db *strictkv.DB) {
 }
 
 func (f *fire) handle() *strictkv.DB {
-	db, err := strictkv.Open(f.t.Context(), f.t.Name()[len("TestFire/"):][:4], f.open(),
+	db, err := strictkv.Open(f.t.Context(), path.Base(f.t.Name()), f.open(),
 		strictkv.WithPatience(200*time.Millisecond))
 	require.NoError(f.t, err)
 	return db
@@ -134,19 +161,22 @@ func bytesOf(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(
 func keyOf(n int) []byte { return fmt.Appendf(nil, "key-%d", n) }
 
 func TestFire(t *testing.T) {
-	for name, open := range fireStores(t) {
-		t.Run("counters/"+name, func(t *testing.T) { fireCounters(t, open) })
-		t.Run("bank/"+name, func(t *testing.T) { fireBank(t, open) })
-		t.Run("skew/"+name, func(t *testing.T) { fireSkew(t, open) })
-		t.Run("mutex/"+name, func(t *testing.T) { fireMutex(t, open) })
+	for _, s := range fireStores() {
+		t.Run(s.name, func(t *testing.T) {
+			open := s.start(t)
+			t.Run("counters", func(t *testing.T) { fireCounters(s.fire(t, open)) })
+			t.Run("bank", func(t *testing.T) { fireBank(s.fire(t, open)) })
+			t.Run("skew", func(t *testing.T) { fireSkew(s.fire(t, open)) })
+			t.Run("mutex", func(t *testing.T) { fireMutex(s.fire(t, open)) })
+		})
 	}
 }
 
 // fireCounters: every acknowledged increment of one to three counters is there, and
 // none that was not acknowledged, but for those in doubt.
-func fireCounters(t *testing.T, open func() backend.Backend) {
+func fireCounters(f *fire) {
+	t := f.t
 	var acked, doubt [3]atomic.Int64
-	f := &fire{t: t, open: open}
 	f.step = func(w *worker) error {
 		n := 1 + w.random.IntN(len(acked))
 		err := w.db.Tx(t.Context(), func(tx *strictkv.Tx) error {
@@ -184,9 +214,9 @@ func fireCounters(t *testing.T, open func() backend.Backend) {
 
 // fireBank: transfers between accounts leave the total as it was, for every reader at
 // every time.
-func fireBank(t *testing.T, open func() backend.Backend) {
+func fireBank(f *fire) {
+	t := f.t
 	const accounts, start = 12, 100
-	f := &fire{t: t, open: open}
 	setup := f.handle()
 	c := setup.Collection([]byte("fire"))
 	for i := range accounts {
@@ -245,8 +275,8 @@ func (w *worker) total(t *testing.T, accounts int, want int64) error {
 
 // fireSkew: each transaction may switch off one of two keys, if both are on. Under
 // snapshot isolation both would end up off.
-func fireSkew(t *testing.T, open func() backend.Backend) {
-	f := &fire{t: t, open: open}
+func fireSkew(f *fire) {
+	t := f.t
 	both := func(w *worker, tx *strictkv.Tx) (on [2]bool, err error) {
 		for i := range on {
 			v, err := tx.Read(w.c, keyOf(i))
@@ -286,10 +316,10 @@ func fireSkew(t *testing.T, open func() backend.Backend) {
 }
 
 // fireMutex: whoever inserts a key owns it until it deletes it. Nobody else may.
-func fireMutex(t *testing.T, open func() backend.Backend) {
+func fireMutex(f *fire) {
+	t := f.t
 	const locks = 4
 	var held [locks]atomic.Int64
-	f := &fire{t: t, open: open}
 	f.step = func(w *worker) error {
 		i := w.random.IntN(locks)
 		token := fmt.Appendf(nil, "%d-%d", w.id, w.random.Uint64())

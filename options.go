@@ -6,6 +6,7 @@ import (
 
 	"github.com/strictkv/strictkv/cache"
 	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/store"
 )
 
 // Defaults of the options of Open.
@@ -29,6 +30,7 @@ type settings struct {
 	patience    time.Duration
 	concurrency int
 	inlineMax   int
+	probe       Probe
 	logger      *slog.Logger
 }
 
@@ -73,6 +75,35 @@ func WithConcurrency(n int) Option {
 func WithInlineMax(bytes int) Option {
 	return func(s *settings) { s.inlineMax = min(max(bytes, 0), ValueMax) }
 }
+
+// Probe says when Open probes the store.
+type Probe = store.Probe
+
+// The times for WithProbe.
+const (
+	// ProbeOnce probes when the database is created, or was made by a version of this
+	// library that did not probe. It is the default.
+	ProbeOnce = store.ProbeOnce
+	// ProbeAgain probes each time that the database is opened: once after its objects have
+	// been copied to another store, after the store has got better, or after the user has got
+	// permission to delete.
+	ProbeAgain = store.ProbeAgain
+	// ProbeNever takes the store's word. It is dangerous: on a store that ignores the
+	// conditions of writes, transactions lose each other's updates, and nothing tells.
+	ProbeNever = store.ProbeNever
+)
+
+// WithProbe sets when Open probes the store; the default is ProbeOnce. The probe writes,
+// lists, reads and removes some small objects under names of the database that nothing
+// else has, by less than twenty requests; its result is kept in the bucket.
+//
+// It finds out whether the store honours If-None-Match and If-Match of a PUT (or what its
+// adapter sends instead), and lists all names in byte order. One that does not is refused
+// with ErrUnsupported. It finds out also whether the store honours the condition of a
+// DELETE, and tells by Stats.KeepsTombstones: without it tombstones are never removed. That
+// goes for a database that was never probed as well. A user who may not write can open a
+// database that exists without a probe.
+func WithProbe(p Probe) Option { return func(s *settings) { s.probe = p } }
 
 // WithLogger sets where the handle reports what it could not do in the background, at
 // level Debug. The default discards it.

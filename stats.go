@@ -20,6 +20,9 @@ type Stats struct {
 	Gets, NotModified, Puts, Unknown, Deletes, Lists, Resent int64
 	// Bytes of objects read and written.
 	BytesRead, BytesWritten int64
+	// KeepsTombstones says that no sweep removes the tombstones of deleted keys: the store
+	// lacks a DELETE that is conditional, or is not known to have it (see WithProbe).
+	KeepsTombstones bool
 }
 
 // Stats returns the counters. They are not one snapshot: work that is under way may be
@@ -36,10 +39,11 @@ func (db *DB) Stats() Stats {
 		Puts: r.Puts.Load(), Unknown: r.Unknown.Load(),
 		Deletes: r.Deletes.Load(), Lists: r.Lists.Load(), Resent: r.Retried.Load(),
 		BytesRead: r.BytesRead.Load(), BytesWritten: r.BytesWritten.Load(),
+		KeepsTombstones: !db.st.ConditionalDelete(),
 	}
 }
 
-// Sub returns what has been counted since an earlier state.
+// Sub returns what has been counted since an earlier state. KeepsTombstones stays as it is.
 func (s Stats) Sub(earlier Stats) Stats {
 	return Stats{
 		Committed: s.Committed - earlier.Committed, ReadOnly: s.ReadOnly - earlier.ReadOnly,
@@ -51,7 +55,8 @@ func (s Stats) Sub(earlier Stats) Stats {
 		NotModified: s.NotModified - earlier.NotModified, Puts: s.Puts - earlier.Puts,
 		Unknown: s.Unknown - earlier.Unknown, Deletes: s.Deletes - earlier.Deletes,
 		Lists: s.Lists - earlier.Lists, Resent: s.Resent - earlier.Resent,
-		BytesRead:    s.BytesRead - earlier.BytesRead,
-		BytesWritten: s.BytesWritten - earlier.BytesWritten,
+		BytesRead:       s.BytesRead - earlier.BytesRead,
+		BytesWritten:    s.BytesWritten - earlier.BytesWritten,
+		KeepsTombstones: s.KeepsTombstones,
 	}
 }

@@ -44,7 +44,8 @@ type SweepReport = sweep.Report
 // old, whose processes have died, removes external values that no key refers to, and
 // removes the tombstones of deleted keys, in two steps: a sweep condemns a tombstone that
 // is older than the horizon, and another removes it if that was a horizon ago and the key
-// has not been used since. Run it once a day.
+// has not been used since. Run it once a day. Where Stats tell that the store
+// KeepsTombstones, they stay.
 //
 // It finds its work by listing, and reads only what may be garbage, and the cells of old
 // external values. It may run while others use the database, several at once too, and may
@@ -70,7 +71,7 @@ func (db *DB) Sweep(ctx context.Context, o SweepOptions) (SweepReport, error) {
 	}
 	return sweep.New(db.st, db.rs, sweep.Options{
 		Prefix: prefix, Horizon: o.Horizon, DryRun: o.DryRun, Concurrency: o.Concurrency,
-		Progress: o.Progress,
+		Progress: o.Progress, KeepTombstones: !db.st.ConditionalDelete(),
 	}).Sweep(ctx)
 }
 

@@ -101,7 +101,8 @@ type Backend interface {
 	Put(ctx context.Context, name string, data []byte, c Condition) (Version, error)
 
 	// Delete removes the object if it is still at v, else ErrPrecondition (an
-	// absent object included).
+	// absent object included). A backend that can't do so atomically says so by
+	// ConditionalDeleter.
 	Delete(ctx context.Context, name string, v Version) error
 
 	// List returns a page of names in byte order, each entry current at some

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
@@ -79,6 +80,15 @@ func (e *callError) Error() string {
 func (e *callError) Is(target error) bool { return target == e.kind }
 
 func (e *callError) Unwrap() error { return e.cause }
+
+// RetryAfter implements backend.RetryAfter.
+func (e *callError) RetryAfter() time.Duration {
+	var a *azcore.ResponseError
+	if !errors.As(e.cause, &a) || a.RawResponse == nil {
+		return 0
+	}
+	return backend.ParseRetryAfter(a.RawResponse.Header.Get("Retry-After"), time.Now())
+}
 
 // ended adds the context's error to err if the context has ended.
 func ended(ctx context.Context, err error) error {

@@ -86,11 +86,9 @@ func (b *Bucket) Close() error {
 	return b.close()
 }
 
+// SendsOnce tells what the adapter declares.
+func (b *Bucket) SendsOnce() bool { return backend.SendsOnce(b.Backend) }
+
 // ConditionalDelete tells whether a Delete is atomic, as the adapter says; see
 // s3.WithoutConditionalDelete for one that is not.
-func (b *Bucket) ConditionalDelete() bool { return conditionalDelete(b.Backend) }
-
-func conditionalDelete(b backend.Backend) bool {
-	c, ok := b.(interface{ ConditionalDelete() bool })
-	return !ok || c.ConditionalDelete()
-}
+func (b *Bucket) ConditionalDelete() bool { return backend.ConditionalDelete(b.Backend) }

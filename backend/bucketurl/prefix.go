@@ -63,4 +63,6 @@ func (p *prefixed) List(ctx context.Context, o backend.ListOptions) (backend.Pag
 	return page, err
 }
 
-func (p *prefixed) ConditionalDelete() bool { return conditionalDelete(p.in) }
+func (p *prefixed) SendsOnce() bool { return backend.SendsOnce(p.in) }
+
+func (p *prefixed) ConditionalDelete() bool { return backend.ConditionalDelete(p.in) }

@@ -77,7 +77,10 @@ type Backend struct {
 	settled seam.Event // happens when pending falls to 0
 }
 
-var _ backend.Backend = (*Backend)(nil)
+var (
+	_ backend.Backend            = (*Backend)(nil)
+	_ backend.ConditionalDeleter = (*Backend)(nil)
+)
 
 // Counts tell how many calls there were, and how many faults by kind.
 type Counts struct {
@@ -146,6 +149,9 @@ func (b *Backend) Wait(ctx context.Context) error {
 	b.mu.Unlock()
 	return settled.Wait(ctx)
 }
+
+// ConditionalDelete tells what the wrapped backend declares.
+func (b *Backend) ConditionalDelete() bool { return backend.ConditionalDelete(b.inner) }
 
 // Counts returns what has happened so far.
 func (b *Backend) Counts() Counts {

@@ -473,3 +473,18 @@ func requireOneOf(t *testing.T, want []error, err error) {
 	}
 	require.Fail(t, "another error", "%v is none of %v", err, want)
 }
+
+// declaring is a backend, of which only this counts.
+type declaring struct {
+	backend.Backend
+	conditional bool
+}
+
+func (d declaring) ConditionalDelete() bool { return d.conditional }
+
+func TestWhatTheBackendDeclares(t *testing.T) {
+	for _, conditional := range []bool{true, false} {
+		b := declaring{memory.New(), conditional}
+		assert.Equal(t, conditional, backend.ConditionalDelete(faulty.New(b, faulty.Options{})))
+	}
+}

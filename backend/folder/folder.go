@@ -319,3 +319,6 @@ func failure(call, name string, err error) error {
 	}
 	return fmt.Errorf("folder %s %q: %w: %w", call, name, verdict, err)
 }
+
+// SendsOnce implements backend.OnceSender: there is no network.
+func (*Backend) SendsOnce() bool { return true }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"cloud.google.com/go/auth"
 	"cloud.google.com/go/storage"
@@ -38,6 +39,15 @@ func (e *callError) Error() string {
 func (e *callError) Is(target error) bool { return target == e.kind }
 
 func (e *callError) Unwrap() error { return e.cause }
+
+// RetryAfter implements backend.RetryAfter.
+func (e *callError) RetryAfter() time.Duration {
+	var answer *googleapi.Error
+	if !errors.As(e.cause, &answer) {
+		return 0
+	}
+	return backend.ParseRetryAfter(answer.Header.Get("Retry-After"), time.Now())
+}
 
 // ended adds the context's error to err if the context has ended.
 func ended(ctx context.Context, err error) error {

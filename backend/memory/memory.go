@@ -135,3 +135,6 @@ type callError struct {
 func (e *callError) Error() string { return fmt.Sprintf("memory %s %q: %v", e.call, e.name, e.err) }
 
 func (e *callError) Unwrap() error { return e.err }
+
+// SendsOnce implements backend.OnceSender: there is no network.
+func (*Backend) SendsOnce() bool { return true }

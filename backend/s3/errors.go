@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -71,6 +72,15 @@ type callError struct {
 	call, name string
 	kind       error // of package backend
 	cause      error // of the SDK or the context, or nil
+}
+
+// RetryAfter implements backend.RetryAfter.
+func (e *callError) RetryAfter() time.Duration {
+	var r *smithyhttp.ResponseError
+	if !errors.As(e.cause, &r) || r.Response == nil || r.Response.Response == nil {
+		return 0
+	}
+	return backend.ParseRetryAfter(r.Response.Header.Get("Retry-After"), time.Now())
 }
 
 func (e *callError) Error() string {

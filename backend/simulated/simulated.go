@@ -26,7 +26,10 @@ type Backend struct {
 	writes *throttle
 }
 
-var _ backend.Backend = (*Backend)(nil)
+var (
+	_ backend.Backend            = (*Backend)(nil)
+	_ backend.ConditionalDeleter = (*Backend)(nil)
+)
 
 // Counts tell how many requests were sent, by kind, failed ones included.
 type Counts struct {
@@ -62,6 +65,12 @@ func New(b backend.Backend, rt seam.Runtime, p Profile) *Backend {
 	}
 	return &Backend{inner: b, rt: rt, p: p, writes: newThrottle()}
 }
+
+// SendsOnce tells what the wrapped backend declares.
+func (b *Backend) SendsOnce() bool { return backend.SendsOnce(b.inner) }
+
+// ConditionalDelete tells what the wrapped backend declares.
+func (b *Backend) ConditionalDelete() bool { return backend.ConditionalDelete(b.inner) }
 
 // Counts returns the requests so far.
 func (b *Backend) Counts() Counts {

@@ -250,3 +250,18 @@ func TestOneWritePerSecond(t *testing.T) {
 		assert.Equal(t, 92, b.Counts().Throttled)
 	})
 }
+
+// declaring is a backend, of which only this counts.
+type declaring struct {
+	backend.Backend
+	conditional bool
+}
+
+func (d declaring) ConditionalDelete() bool { return d.conditional }
+
+func TestWhatTheBackendDeclares(t *testing.T) {
+	for _, conditional := range []bool{true, false} {
+		b := simulated.New(declaring{memory.New(), conditional}, nil, simulated.GCS())
+		assert.Equal(t, conditional, backend.ConditionalDelete(b))
+	}
+}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"flag"
-	"net/url"
-	"path"
 	"testing"
 	"time"
 
@@ -15,17 +13,14 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
-	"github.com/strictkv/strictkv/backend/azure/azuretest"
-	"github.com/strictkv/strictkv/backend/gcs/gcstest"
+	"github.com/strictkv/strictkv/backend/bucketurl/bucketurltest"
 	"github.com/strictkv/strictkv/backend/memory"
-	"github.com/strictkv/strictkv/backend/s3/s3test"
 )
 
 var full = flag.Bool("full", false, "kill 200 workers on a folder and 50 on each bucket")
 
 func TestMain(m *testing.M) {
 	serveIfWorker()
-	gcstest.Main()
 	// A library of the SDK starts one goroutine for the life of the process.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"))
@@ -56,38 +51,10 @@ func TestKillsOnFolder(t *testing.T) {
 	assert.Positive(t, b.tally.transfers)
 }
 
-// buckets start servers, tell the environment of them, and return a bucket's URL.
-var buckets = map[string]func(*testing.T) string{
-	"fake-gcs-server": func(t *testing.T) string {
-		server := gcstest.NewProcess(t)
-		t.Setenv("STORAGE_EMULATOR_HOST", server.URL())
-		return "gs://" + server.Bucket(t).BucketName()
-	},
-	"azuretest": func(t *testing.T) string { return containerOf(t, azuretest.New(t)) },
-	"Azurite":   func(t *testing.T) string { return containerOf(t, azuretest.Start(t)) },
-	"gofakes3":  func(t *testing.T) string { return bucketOf(t, s3test.GoFakes3(t)) },
-	"versitygw": func(t *testing.T) string {
-		return bucketOf(t, s3test.VersityGW(t)) + "&conditional_delete=false"
-	},
-}
-
-func containerOf(t *testing.T, s *azuretest.Server) string {
-	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", s.ConnectionString())
-	u, err := url.Parse(s.Container(t).URL())
-	require.NoError(t, err)
-	return "azblob://" + path.Base(u.Path)
-}
-
-func bucketOf(t *testing.T, s *s3test.Server) string {
-	t.Setenv("AWS_ACCESS_KEY_ID", "strictkv")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "strictkv-secret")
-	return "s3://" + s3test.Bucket(t, s.Client(t)) + "/part?path_style=true&endpoint=" + s.URL()
-}
-
 func TestKillsOnBucket(t *testing.T) {
-	for name, start := range buckets {
-		t.Run(name, func(t *testing.T) {
-			b := &bank{place: place{Bucket: start(t), Accounts: 8, Patience: time.Second}}
+	for _, store := range bucketurltest.Stores {
+		t.Run(store.Name, func(t *testing.T) {
+			b := &bank{place: place{Bucket: store.Bucket(t), Accounts: 8, Patience: time.Second}}
 			b.workers, b.kills = 4, kills(5, 50)
 			b.mustRun(t)
 			assert.Equal(t, b.kills, b.tally.kills)

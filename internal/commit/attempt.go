@@ -177,6 +177,9 @@ func (a *attempt) land(p *plan) (end, error) {
 		if how == dead && cause == nil {
 			echoes, err := a.reread(p)
 			switch {
+			case err != nil && a.t.e.st.SendsOnce(), errors.Is(err, backend.ErrCorrupt),
+				errors.Is(err, store.ErrFormat):
+				return dead, err // what refused is not of this attempt
 			case err != nil:
 				return a.leaving(), err
 			case len(echoes) == 0:

@@ -144,9 +144,9 @@ func (t *txn) validate(reads, must []*entry, role resolve.Role) (stale bool, err
 // reread reads the cells that have not been written, together with the keys only read, in
 // one parallel round, after some of them have refused the attempt's write. That proves it
 // dead, unless the write has been sent twice by somebody on the way, and what was refused
-// is the echo: then the cell shows the attempt, or does not tell (since it has been written
-// often, or was only locked). Unless some member proves it dead, such members are returned,
-// as of unknown outcome.
+// is the echo: then the cell shows the attempt, or does not tell, since it has been written
+// cell.RecentMax times since, or was only locked. Unless some member proves the attempt dead,
+// such members are returned, as of unknown outcome.
 func (a *attempt) reread(p *plan) (echoes []*member, err error) {
 	t := a.t
 	var missed []*member
@@ -181,7 +181,7 @@ func (a *attempt) reread(p *plan) (echoes []*member, err error) {
 		case shows:
 			m.result = store.Unknown
 			echoes = append(echoes, m)
-		case m.tells(m.refused):
+		case m.tells(m.refused) || t.e.st.SendsOnce():
 			proof = true
 		default:
 			silent = append(silent, m)

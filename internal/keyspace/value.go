@@ -11,6 +11,8 @@ const (
 	// idDigits is the length of an id in hexadecimal.
 	idDigits = 32
 	clock    = "clock."
+	// probeMarks are in byte order, and in that of no alphabet.
+	probeMarks = "A_az"
 )
 
 // Value returns the name of an external value of the key whose cell has that name. The
@@ -38,10 +40,22 @@ func ParseValue(name string) (cell, id string, err error) {
 // Clock returns the name of an object that a sweep writes to learn the store's time.
 func Clock(id string) string { return clock + id }
 
-// IsClock tells whether the name is one that Clock makes.
+// Probes returns the names, in byte order, of the objects by which Open learns what the
+// store can.
+func Probes(id string) [len(probeMarks)]string {
+	var names [len(probeMarks)]string
+	for i := range names {
+		names[i] = Clock(id) + "." + probeMarks[i:i+1]
+	}
+	return names
+}
+
+// IsClock tells whether the name is one that Clock or Probes makes: that of an object which
+// is removed by who made it, or else by a sweep.
 func IsClock(name string) bool {
-	id, ok := strings.CutPrefix(name, clock)
-	return ok && isID(id)
+	rest, ok := strings.CutPrefix(name, clock)
+	id, mark, probe := strings.Cut(rest, ".")
+	return ok && isID(id) && (!probe || len(mark) == 1 && strings.Contains(probeMarks, mark))
 }
 
 func isID(s string) bool {

@@ -1,6 +1,7 @@
 package keyspace_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,7 +58,15 @@ func TestNoValueNames(t *testing.T) {
 
 func TestClockNames(t *testing.T) {
 	assert.True(t, keyspace.IsClock(keyspace.Clock(id)))
-	for _, name := range []string{"clock", "clock.", "clock." + id[1:], "meta", "=clock." + id} {
+	names := keyspace.Probes(id)
+	assert.True(t, slices.IsSorted(names[:]))
+	for _, name := range names {
+		assert.True(t, keyspace.IsClock(name), name)
+	}
+	for _, name := range []string{
+		"clock", "clock.", "clock." + id[1:], "meta", "=clock." + id, id, "clock." + id + ".",
+		"clock." + id + ".A_", "clock." + id + ".b", "clock." + id[1:] + ".A", names[0] + ".A",
+	} {
 		assert.False(t, keyspace.IsClock(name), name)
 	}
 }

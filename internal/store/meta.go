@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -20,110 +19,194 @@ const (
 	metaMagic   = "SKVM"
 	metaVersion = 1
 	metaFieldID = 1
-	metaIDSize  = 16
+	// metaFieldProbe is one that may be ignored: without it the store is taken to be
+	// unprobed.
+	metaFieldProbe = 128
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Open opens the database with the options' prefix, or creates it: one request if
-// it exists. It returns an error that matches backend.ErrCorrupt for a foreign or
-// damaged meta object, cell.ErrFormat for one of a newer format, and never
-// backend.ErrNotFound.
+// meta is what the object meta tells.
+type meta struct {
+	id txid.ID
+	// probed says that the store has been found to do what a database can't do without,
+	// and deletes that it honours the condition of a DELETE too.
+	probed, deletes bool
+}
+
+// Open opens the database with the options' prefix, or creates it: one request if it
+// exists, and the store has been probed. It returns an error that matches
+// backend.ErrCorrupt for a foreign or damaged meta object, cell.ErrFormat for one of a
+// newer format, ErrUnsupported for a store that a probe finds unfit, and never
+// backend.ErrNotFound or backend.ErrOutcomeUnknown.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		backend: o.Backend, rt: o.Runtime, prefix: o.Prefix,
 		limit: seam.NewLimiter(o.Runtime, o.Concurrency),
 	}
-	id, err := s.openMeta(ctx)
-	if err != nil {
-		return nil, err
+	m, err := s.openMeta(ctx, o.Probe)
+	if errors.Is(err, backend.ErrNotFound) { // what has just been there
+		err = fmt.Errorf("%w: an object vanished: %s", backend.ErrUnavailable, err.Error())
 	}
-	s.cache = o.Cache.Space(id)
+	if err != nil {
+		return nil, fmt.Errorf("open %q: %w", s.FullName(keyspace.Meta), notWritten(err))
+	}
+	s.cache = o.Cache.Space(m.id.String())
+	s.deletes = m.deletes && backend.ConditionalDelete(o.Backend)
 	return s, nil
 }
 
-// openMeta reads the object meta, or creates it; the loser of a race reads.
-func (s *Store) openMeta(ctx context.Context) (id string, err error) {
-	name := s.FullName(keyspace.Meta)
-	fresh := txid.New(s.rt.Uint64)
-	err = s.retry(ctx, func(ctx context.Context) error {
-		o, err := s.get(ctx, keyspace.Meta, "")
-		if errors.Is(err, backend.ErrNotFound) {
-			if err = s.createMeta(ctx, fresh); err == nil {
-				id = hex.EncodeToString(fresh[:])
-				return nil
-			}
-			if !errors.Is(err, backend.ErrPrecondition) {
-				return err
-			}
-			o, err = s.get(ctx, keyspace.Meta, "")
+// openMeta reads the object meta, or creates it, and has the store probed if need be.
+func (s *Store) openMeta(ctx context.Context, p Probe) (meta, error) {
+	m, at, err := s.readMeta(ctx)
+	switch {
+	case err != nil:
+		return m, err
+	case at == "":
+		m.id = txid.New(s.rt.Uint64)
+		if p == ProbeNever {
+			return s.writeMeta(ctx, m, at)
 		}
-		if err != nil {
-			return err
-		}
-		id, err = decodeMeta(o.Data)
-		if err != nil {
-			return s.damaged(keyspace.Meta, err)
-		}
-		return nil
-	})
-	if errors.Is(err, backend.ErrNotFound) {
-		return "", fmt.Errorf("open %q: meta object vanished: %w", name, backend.ErrUnavailable)
+	case p == ProbeNever, p == ProbeOnce && m.probed:
+		return m, nil
 	}
-	if err != nil {
-		return "", fmt.Errorf("open %q: %w", name, err)
-	}
-	return id, nil
+	return s.probeMeta(ctx, m, at)
 }
 
-func (s *Store) createMeta(ctx context.Context, id txid.ID) error {
-	data := encodeMeta(id)
-	_, err := s.backend.Put(ctx, s.FullName(keyspace.Meta), data, backend.IfAbsent())
+// probeMeta probes the store, and writes down what it has found. Who may not write to a
+// database that exists goes on without.
+func (s *Store) probeMeta(ctx context.Context, m meta, at backend.Version) (meta, error) {
+	found := meta{id: m.id, probed: true}
+	t := newTrial(s)
+	var err error
+	found.deletes, err = t.run(ctx)
+	if err == nil {
+		err = seam.Each(s.rt, 2, func(i int) (err error) {
+			if i == 0 {
+				t.clean(ctx)
+			} else if m != found {
+				m, err = s.writeMeta(ctx, found, at)
+			}
+			return err
+		})
+	} else if errors.Is(err, ErrUnsupported) {
+		t.clean(ctx)
+	}
+	if at != "" && errors.Is(err, backend.ErrDenied) {
+		return m, nil
+	}
+	return m, err
+}
+
+// readMeta reads the object meta; the version is empty if there is none.
+func (s *Store) readMeta(ctx context.Context) (m meta, at backend.Version, err error) {
+	err = s.retry(ctx, func(ctx context.Context) (err error) {
+		m, at, err = s.getMeta(ctx)
+		if errors.Is(err, backend.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+	return m, at, err
+}
+
+func (s *Store) getMeta(ctx context.Context) (m meta, at backend.Version, err error) {
+	o, err := s.get(ctx, keyspace.Meta, "")
+	if err != nil {
+		return m, "", err
+	}
+	if m, err = decodeMeta(o.Data); err != nil {
+		return m, "", s.damaged(keyspace.Meta, err)
+	}
+	return m, o.Version, nil
+}
+
+// writeMeta replaces the object meta at a version, or creates it; the loser of a race
+// reads. It returns what is there.
+func (s *Store) writeMeta(ctx context.Context, m meta, at backend.Version) (meta, error) {
+	data, there := encodeMeta(m), m
+	err := s.retry(ctx, func(ctx context.Context) error {
+		_, err := s.put(ctx, keyspace.Meta, data, expect(at))
+		there = m
+		if classify(err) == Refused {
+			there, _, err = s.getMeta(ctx)
+		}
+		return err
+	})
+	return there, err
+}
+
+// put writes an object that is no cell.
+func (s *Store) put(
+	ctx context.Context, name string, data []byte, c backend.Condition,
+) (backend.Version, error) {
+	v, err := s.backend.Put(ctx, s.FullName(name), data, c)
 	s.counts.Puts.Add(1)
 	s.counts.BytesWritten.Add(int64(len(data)))
-	return err
+	if classify(err) == Unknown {
+		s.counts.Unknown.Add(1)
+	}
+	return v, err
 }
 
-func encodeMeta(id txid.ID) []byte {
-	b := append([]byte(metaMagic), metaVersion, metaFieldID, metaIDSize)
-	b = append(b, id[:]...)
+// expect is the condition that an object is at a version; empty is none.
+func expect(v backend.Version) backend.Condition {
+	if v == "" {
+		return backend.IfAbsent()
+	}
+	return backend.IfVersion(v)
+}
+
+func encodeMeta(m meta) []byte {
+	b := append([]byte(metaMagic), metaVersion, metaFieldID, byte(len(m.id)))
+	b = append(b, m.id[:]...)
+	if m.probed {
+		deletes := byte(0)
+		if m.deletes {
+			deletes = 1
+		}
+		b = append(b, metaFieldProbe, 1, deletes)
+	}
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decodeMeta returns the database's id. Unknown fields follow the rule of cells:
-// those below 128 must be understood.
-func decodeMeta(b []byte) (string, error) {
+// decodeMeta follows the rule of cells for unknown fields: those below 128 must be
+// understood.
+func decodeMeta(b []byte) (meta, error) {
 	if len(b) < len(metaMagic)+5 || string(b[:len(metaMagic)]) != metaMagic {
-		return "", errors.New("not the meta object of a StrictKV database")
+		return meta{}, errors.New("not the meta object of a StrictKV database")
 	}
 	if v := b[len(metaMagic)]; v != metaVersion {
-		return "", fmt.Errorf("%w: found %d, supported %d", cell.ErrFormat, v, metaVersion)
+		return meta{}, fmt.Errorf("%w: found %d, supported %d", cell.ErrFormat, v, metaVersion)
 	}
 	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
 	if crc32.Checksum(body, castagnoli) != sum {
-		return "", errors.New("wrong checksum")
+		return meta{}, errors.New("wrong checksum")
 	}
-	id := ""
+	var m meta
+	ids := 0
 	for rest := body[len(metaMagic)+1:]; len(rest) > 0; {
 		tag := rest[0]
 		n, w := binary.Uvarint(rest[1:])
 		if w <= 0 || n > uint64(len(rest)-1-w) {
-			return "", errors.New("truncated field")
+			return meta{}, errors.New("truncated field")
 		}
 		field := rest[1+w : 1+w+int(n)]
 		rest = rest[1+w+int(n):]
 		switch {
+		case tag == metaFieldID && len(field) == len(m.id):
+			copy(m.id[:], field)
+			ids++
 		case tag == metaFieldID:
-			if len(field) != metaIDSize || id != "" {
-				return "", errors.New("malformed database id")
-			}
-			id = hex.EncodeToString(field)
+			return meta{}, errors.New("malformed database id")
+		case tag == metaFieldProbe && len(field) > 0:
+			m.probed, m.deletes = true, field[0] == 1
 		case tag < 128:
-			return "", fmt.Errorf("%w: field %d", cell.ErrFormat, tag)
+			return meta{}, fmt.Errorf("%w: field %d", cell.ErrFormat, tag)
 		}
 	}
-	if id == "" {
-		return "", errors.New("no database id")
+	if ids != 1 {
+		return meta{}, fmt.Errorf("%d database ids", ids)
 	}
-	return id, nil
+	return m, nil
 }

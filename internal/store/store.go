@@ -27,6 +27,8 @@ const (
 	// backoffMin and backoffMax bound the pause before it is.
 	backoffMin = 50 * time.Millisecond
 	backoffMax = 5 * time.Second
+	// pauseMax bounds what a store may ask for in addition.
+	pauseMax = 30 * time.Second
 )
 
 // ErrFormat: an object was written by a newer version of this library.
@@ -41,6 +43,8 @@ type Options struct {
 	Prefix string
 	// Concurrency is how many requests may be under way at once.
 	Concurrency int
+	// Probe says when the store is probed.
+	Probe Probe
 }
 
 // Store is one database's objects in a bucket.
@@ -53,6 +57,7 @@ type Store struct {
 	counts  Counts
 	putTime latency
 	flights flights
+	deletes bool // the store is known to honour the condition of a Delete
 }
 
 // Snapshot is a cell as a request saw it, or as the cache remembers it.
@@ -186,7 +191,8 @@ func (s *Store) retryFor(
 			return NotTheCallers(err)
 		}
 		s.counts.Retried.Add(1)
-		if serr := s.rt.Sleep(ctx, jitter(s.rt, pause)); serr != nil {
+		asked := min(backend.PauseAsked(err), pauseMax)
+		if serr := s.rt.Sleep(ctx, asked+jitter(s.rt, pause)); serr != nil {
 			return errors.Join(serr, err)
 		}
 		pause = min(2*pause, backoffMax)

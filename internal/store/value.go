@@ -100,12 +100,41 @@ func (s *Store) Download(ctx context.Context, cellName string, v cell.Value) ([]
 	if data, ok := s.cache.Value(name); ok {
 		return data, nil
 	}
-	data, err := s.fetchValue(ctx, name, v)
+	data, err := s.shareValue(ctx, name, v)
 	if err != nil {
 		return nil, fmt.Errorf("read value %q: %w", s.FullName(name), err)
 	}
-	s.cache.LearnValue(name, data)
 	return data, nil
+}
+
+// shareValue fetches an external value, or joins who is doing so: it never changes.
+func (s *Store) shareValue(ctx context.Context, name string, v cell.Value) ([]byte, error) {
+	f, leads := s.flights.join(s.rt, name)
+	if leads {
+		defer s.flights.leave(name, f)
+		f.err = errNoAnswer
+		if f.data, f.err = s.fetchValue(ctx, name, v); f.err == nil {
+			s.cache.LearnValue(name, f.data)
+		}
+		return f.data, f.err
+	}
+	if err := f.done.Wait(ctx); err != nil {
+		return nil, err
+	}
+	if f.err != nil {
+		return s.fetchValue(ctx, name, v)
+	}
+	return f.data, nil
+}
+
+// Verify downloads an external value, whatever the cache remembers. Errors are as for
+// Download.
+func (s *Store) Verify(ctx context.Context, cellName string, v cell.Value) error {
+	name := valueName(cellName, v.Ref)
+	if _, err := s.fetchValue(ctx, name, v); err != nil {
+		return fmt.Errorf("read value %q: %w", s.FullName(name), err)
+	}
+	return nil
 }
 
 // CachedValue returns the bytes of a cell's external value, if they are cached.

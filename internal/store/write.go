@@ -44,6 +44,10 @@ func (s *Store) Prepare(at Snapshot, next *cell.Cell) *Write {
 	return &Write{At: at, Next: next, data: cell.Encode(next, s.rt.Uint64())}
 }
 
+// SendsOnce tells whether a refusal is no echo for certain: nobody on the way to the store
+// can have sent the write twice.
+func (s *Store) SendsOnce() bool { return backend.SendsOnce(s.backend) }
+
 // Send sends the write, again while it certainly was not applied. If it was
 // Applied, the snapshot is the cell's new state; otherwise the error tells why.
 func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
