@@ -160,7 +160,7 @@ func TestSweepKeepsToItsHorizon(t *testing.T) {
 			}
 			time.Sleep(12*time.Hour + time.Minute)
 		}
-		assert.EqualValues(t, []int64{1, 1, 4}, []int64{condemned, removed, kept})
+		assert.Equal(t, []int64{1, 1, 4}, []int64{condemned, removed, kept})
 		cells, values := v.objects()
 		assert.Equal(t, []string{"alive"}, cells)
 		assert.Len(t, values, 1)
@@ -383,7 +383,7 @@ func (b *sweptBank) client(random *rand.Rand) {
 
 func (b *sweptBank) move(life context.Context, db *strictkv.DB, random *rand.Rand) error {
 	c := db.Collection([]byte("c"))
-	first := int(b.until.Sub(time.Now()) / sweptUse)
+	first := int(time.Until(b.until) / sweptUse)
 	from := (first + random.IntN(sweptUsed)) % sweptAccounts
 	to := (first + random.IntN(sweptUsed)) % sweptAccounts
 	if random.IntN(5) == 0 {

@@ -60,13 +60,12 @@ func (h *hooked) Put(
 
 // vault is a bucket of external values in memory.
 type vault struct {
-	t      *testing.T
-	ctx    context.Context
-	mem    *memory.Backend
-	hook   *hooked
-	db     *strictkv.DB
-	coll   *strictkv.Collection
-	handle int
+	t    *testing.T
+	ctx  context.Context
+	mem  *memory.Backend
+	hook *hooked
+	db   *strictkv.DB
+	coll *strictkv.Collection
 }
 
 func newVault(t *testing.T, opts ...strictkv.Option) *vault {

@@ -65,3 +65,16 @@ func TestConditionalDelete(t *testing.T) {
 	assert.True(t, backend.ConditionalDelete(declaring{conditional: true}))
 	assert.False(t, backend.ConditionalDelete(declaring{}))
 }
+
+// remote is a backend that declares nothing, near one that declares to send once.
+type (
+	remote struct{ backend.Backend }
+	near   struct{ remote }
+)
+
+func (near) SendsOnce() bool { return true }
+
+func TestSendsOnce(t *testing.T) {
+	assert.False(t, backend.SendsOnce(remote{}), "who declares nothing may send twice")
+	assert.True(t, backend.SendsOnce(near{}))
+}

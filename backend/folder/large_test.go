@@ -1,6 +1,7 @@
 package folder_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,7 +45,7 @@ func TestLargeObject(t *testing.T) {
 		o, err = b.Get(t.Context(), "large", "")
 		require.NoError(t, err)
 	}), 1.01, "sizes of the object that a Get allocates")
-	require.True(t, string(data) == string(o.Data), "the data read are those written")
+	require.True(t, bytes.Equal(data, o.Data), "the data read are those written")
 
 	f, err := os.OpenFile(filepath.Join(dir, "@large"), os.O_WRONLY, 0)
 	require.NoError(t, err)

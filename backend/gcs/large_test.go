@@ -1,6 +1,7 @@
 package gcs_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -86,7 +87,7 @@ func TestLargeObject(t *testing.T) {
 				o, err = b.Get(t.Context(), "large", "")
 				require.NoError(t, err)
 			}), 1.1, "sizes of the object that a Get allocates")
-			require.True(t, string(data) == string(o.Data), "the data read are those stored")
+			require.True(t, bytes.Equal(data, o.Data), "the data read are those stored")
 
 			store.sum++
 			_, err := b.Get(t.Context(), "large", "")

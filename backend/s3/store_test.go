@@ -2,7 +2,6 @@ package s3_test
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -277,5 +276,5 @@ func TestMemory(t *testing.T) {
 	})
 	assert.True(t, bytes.Equal(data, o.Data))
 	assert.Less(t, download, uint64(size+little), "bytes allocated by a download")
-	t.Log(fmt.Sprintf("64 MiB: upload %d KiB, download %d KiB", upload>>10, download>>10))
+	t.Logf("64 MiB: upload %d KiB, download %d KiB", upload>>10, download>>10)
 }

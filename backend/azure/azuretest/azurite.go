@@ -34,8 +34,9 @@ require(process.env.STRICTKV_AZURITE);`
 // start runs Azurite once for all tests of this process.
 var start = sync.OnceValues(run)
 
-// stdin is Azurite's input. It is kept open by being referred to.
-var stdin io.WriteCloser
+// inputs are those of the Azurites that were started. They are kept open by being
+// referred to.
+var inputs []io.WriteCloser
 
 // Start returns Azurite, by way of a proxy that corrects it. All tests of a process
 // share one, started with Node. The environment variable STRICTKV_AZURITE says where
@@ -93,9 +94,11 @@ func run() (string, error) {
 	cmd := exec.Command("node", "-e", script, "--", "--blobHost", host, "--blobPort", port,
 		"--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck")
 	cmd.Stderr = os.Stderr
-	if stdin, err = cmd.StdinPipe(); err != nil {
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
 		return "", err
 	}
+	inputs = append(inputs, stdin)
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}

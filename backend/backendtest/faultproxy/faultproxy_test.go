@@ -184,8 +184,9 @@ func TestGone(t *testing.T) {
 	p.Inject(nil, faultproxy.Fault{Delay: 100 * time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
+	put := request(t, http.MethodPut, p.URL()+"/object", "gone").WithContext(ctx)
 	go func() {
-		_, err := client.Do(request(t, http.MethodPut, p.URL()+"/object", "gone").WithContext(ctx))
+		_, err := client.Do(put)
 		failed <- err
 	}()
 	require.Eventually(t, func() bool { return p.Counts()["delay"] == 1 },
