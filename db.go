@@ -66,7 +66,8 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 	st, err := store.Open(ctx, store.Options{
 		Backend: b, Runtime: rt, Cache: s.cache,
 		Prefix: keyspace.Prefix(name), Concurrency: s.concurrency,
-		Probe: s.probe,
+		Requests: s.requests,
+		Probe:    s.probe,
 	})
 	if err != nil {
 		return nil, err

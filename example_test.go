@@ -611,6 +611,33 @@ func ExampleWithConcurrency() {
 	// Output: <nil>
 }
 
+func ExampleWithRequests() {
+	db := openExample(strictkv.WithRequests(strictkv.Requests{
+		Timeout: 5 * time.Second, Retries: 3,
+	}))
+	defer db.Close(ctx)
+	fmt.Println(db.Collection([]byte("c")).Write(ctx, []byte("key"), []byte("value")))
+	// Output: <nil>
+}
+
+func ExampleDefaultRequests() {
+	r := strictkv.DefaultRequests()
+	fmt.Println(r.Timeout, r.Retries, r.BackoffMin, r.BackoffMax)
+	// Output: 30s 8 50ms 5s
+}
+
+func ExampleWithInlineMax() {
+	db := openExample(strictkv.WithInlineMax(64 << 10))
+	defer db.Close(ctx)
+	c := db.Collection([]byte("c"))
+	fmt.Println(c.Write(ctx, []byte("key"), make([]byte, 1<<20))) // an object of its own
+	v, err := c.Read(ctx, []byte("key"))
+	fmt.Println(len(v), err)
+	// Output:
+	// <nil>
+	// 1048576 <nil>
+}
+
 func ExampleWithLogger() {
 	var log bytes.Buffer
 	h := slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})

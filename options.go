@@ -30,6 +30,7 @@ type settings struct {
 	patience    time.Duration
 	concurrency int
 	inlineMax   int
+	requests    Requests
 	probe       Probe
 	logger      *slog.Logger
 }
@@ -37,8 +38,9 @@ type settings struct {
 // Option configures a database handle.
 type Option func(*settings)
 
-// WithCacheSize bounds the handle's cache in bytes. The default is DefaultCacheSize;
-// 0 caches nothing.
+// WithCacheSize bounds the handle's cache in bytes, counted as what the entries take on
+// the heap. The default is DefaultCacheSize; 0 caches nothing. A Go program's heap may
+// grow to twice what lives before it is collected: set GOMEMLIMIT where memory is tight.
 func WithCacheSize(bytes int64) Option {
 	return func(s *settings) { s.cacheSize = bytes }
 }
@@ -65,6 +67,18 @@ func WithPatience(d time.Duration) Option {
 func WithConcurrency(n int) Option {
 	return func(s *settings) { s.concurrency = max(n, 1) }
 }
+
+// Requests bounds single requests to the store: their time, and how often and after what
+// pauses they are sent again.
+type Requests = store.Requests
+
+// DefaultRequests returns the bounds that a handle has without WithRequests: 30 s for a
+// request, and 8 more tries after pauses from 50 ms to 5 s.
+func DefaultRequests() Requests { return store.DefaultRequests }
+
+// WithRequests bounds single requests to the store. Fields of r that are zero have the
+// values of DefaultRequests.
+func WithRequests(r Requests) Option { return func(s *settings) { s.requests = r } }
 
 // WithInlineMax sets up to which size, in bytes, a value lives in its key's object; the
 // default is DefaultInlineMax. A larger one becomes an object of its own, which starts

@@ -42,7 +42,7 @@ type meta struct {
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		backend: o.Backend, rt: o.Runtime, prefix: o.Prefix,
-		limit: seam.NewLimiter(o.Runtime, o.Concurrency),
+		limit: seam.NewLimiter(o.Runtime, o.Concurrency), bounds: o.Requests.bounded(),
 	}
 	m, err := s.openMeta(ctx, o.Probe)
 	if errors.Is(err, backend.ErrNotFound) { // what has just been there

@@ -18,21 +18,57 @@ import (
 
 // Limits of requests.
 const (
-	// requestTimeout bounds one request, and twice that a wave of them. A write that
-	// exceeds it is unknown.
-	requestTimeout = 30 * time.Second
-	// retriesMax bounds how often a request that was certainly not applied, or
-	// a read, is sent again.
-	retriesMax = 8
-	// backoffMin and backoffMax bound the pause before it is.
-	backoffMin = 50 * time.Millisecond
-	backoffMax = 5 * time.Second
+	// timeoutMax is the longest timeout of a request: an attempt is over after a quarter of
+	// an hour, and all of its requests with it.
+	timeoutMax = 5 * time.Minute
+	// triesMax is the largest number of times that a request is sent again.
+	triesMax = 100
 	// pauseMax bounds what a store may ask for in addition.
 	pauseMax = 30 * time.Second
 )
 
 // ErrFormat: an object was written by a newer version of this library.
 var ErrFormat = cell.ErrFormat
+
+// Requests bounds single requests to a store. Fields that are zero have the defaults of
+// DefaultRequests.
+type Requests struct {
+	// Timeout bounds one request, and twice that a wave of them; one that moves a large
+	// value has more, by its size. A write that exceeds it is of unknown outcome. It is 5
+	// minutes at most.
+	Timeout time.Duration
+	// Retries is how often a request is sent again that was certainly not applied, or a
+	// read that failed; 100 at most. A negative number is none.
+	Retries int
+	// BackoffMin and BackoffMax bound the pause before it is, which doubles each time, with
+	// jitter. A store that asks for a longer one gets it, up to half a minute.
+	BackoffMin, BackoffMax time.Duration
+}
+
+// DefaultRequests are the bounds of who sets none.
+var DefaultRequests = Requests{
+	Timeout: 30 * time.Second, Retries: 8,
+	BackoffMin: 50 * time.Millisecond, BackoffMax: 5 * time.Second,
+}
+
+// bounded fills in the defaults, and keeps to the limits.
+func (r Requests) bounded() Requests {
+	d := DefaultRequests
+	if r.Timeout > 0 {
+		d.Timeout = min(r.Timeout, timeoutMax)
+	}
+	if r.Retries != 0 {
+		d.Retries = min(max(r.Retries, 0), triesMax)
+	}
+	if r.BackoffMin > 0 {
+		d.BackoffMin = min(r.BackoffMin, timeoutMax)
+	}
+	if r.BackoffMax > 0 {
+		d.BackoffMax = min(r.BackoffMax, timeoutMax)
+	}
+	d.BackoffMax = max(d.BackoffMax, d.BackoffMin)
+	return d
+}
 
 // Options configures a Store.
 type Options struct {
@@ -43,12 +79,15 @@ type Options struct {
 	Prefix string
 	// Concurrency is how many requests may be under way at once.
 	Concurrency int
+	// Requests bounds each of them.
+	Requests Requests
 	// Probe says when the store is probed.
 	Probe Probe
 }
 
 // Store is one database's objects in a bucket.
 type Store struct {
+	bounds  Requests
 	backend backend.Backend
 	rt      seam.Runtime
 	cache   *cache.Space
@@ -172,14 +211,14 @@ func (s *Store) get(
 // passing error, writes after one that means "not applied". It bounds the number
 // of requests under way and the time of each.
 func (s *Store) retry(ctx context.Context, send func(ctx context.Context) error) error {
-	return s.retryFor(ctx, requestTimeout, send)
+	return s.retryFor(ctx, s.bounds.Timeout, send)
 }
 
 // retryFor is retry for requests that may take longer.
 func (s *Store) retryFor(
 	ctx context.Context, limit time.Duration, send func(ctx context.Context) error,
 ) error {
-	pause := backoffMin
+	pause := s.bounds.BackoffMin
 	for try := 0; ; try++ {
 		err := s.once(ctx, limit, send)
 		switch {
@@ -187,7 +226,7 @@ func (s *Store) retryFor(
 			return err
 		case ctx.Err() != nil:
 			return errors.Join(ctx.Err(), err)
-		case try == retriesMax:
+		case try == s.bounds.Retries:
 			return NotTheCallers(err)
 		}
 		s.counts.Retried.Add(1)
@@ -195,7 +234,7 @@ func (s *Store) retryFor(
 		if serr := s.rt.Sleep(ctx, asked+jitter(s.rt, pause)); serr != nil {
 			return errors.Join(serr, err)
 		}
-		pause = min(2*pause, backoffMax)
+		pause = min(2*pause, s.bounds.BackoffMax)
 	}
 }
 
@@ -228,7 +267,7 @@ type boundedKey struct{}
 
 // Bounded derives a context for a wave of requests: one timeout serves them all.
 func (s *Store) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := s.rt.WithTimeout(ctx, 2*requestTimeout)
+	ctx, cancel := s.rt.WithTimeout(ctx, 2*s.bounds.Timeout)
 	return context.WithValue(ctx, boundedKey{}, true), cancel
 }
 

@@ -51,7 +51,7 @@ func (s *Store) Upload(
 ) (cell.Value, error) {
 	name := valueName(cellName, v.Ref)
 	var version backend.Version
-	err := s.retryFor(ctx, transferTime(len(data)), func(ctx context.Context) (err error) {
+	err := s.retryFor(ctx, s.transferTime(len(data)), func(ctx context.Context) (err error) {
 		s.counts.Puts.Add(1)
 		s.counts.BytesWritten.Add(int64(len(data)))
 		version, err = s.backend.Put(ctx, s.FullName(name), data, backend.IfAbsent())
@@ -145,7 +145,7 @@ func (s *Store) CachedValue(cellName string, v cell.Value) ([]byte, bool) {
 func (s *Store) fetchValue(ctx context.Context, name string, v cell.Value) ([]byte, error) {
 	var data []byte
 	missing := false
-	err := s.retryFor(ctx, transferTime(int(v.Size)), func(ctx context.Context) error {
+	err := s.retryFor(ctx, s.transferTime(int(v.Size)), func(ctx context.Context) error {
 		o, err := s.get(ctx, name, "")
 		if missing = errors.Is(err, backend.ErrNotFound); missing {
 			return nil
@@ -248,6 +248,6 @@ func (s *Store) StoreTime(ctx context.Context) (time.Time, error) {
 }
 
 // transferTime is how long a request may take that moves n bytes.
-func transferTime(n int) time.Duration {
-	return requestTimeout + time.Duration(n)*time.Second/transferMin
+func (s *Store) transferTime(n int) time.Duration {
+	return s.bounds.Timeout + time.Duration(n)*time.Second/transferMin
 }
