@@ -127,7 +127,7 @@ var bugs = []bug{
 		`	case a.mode == 0 || m.tells(s):
 		return dead
 	}
-	return inDoubt`, "",
+	return inDoubt`, "deep",
 	},
 	{
 		"one member short taken for committed", "internal/resolve/status.go",
