@@ -28,8 +28,7 @@ func TestConformance(t *testing.T) {
 		{"VersityGW", s3test.VersityGW, looking, backendtest.Harness{
 			ContentVersions: true, NoConditionalDelete: true, LaggingVersions: true,
 			PathNames: true}},
-		{"Moto", s3test.Moto, nil,
-			backendtest.Harness{ContentVersions: true, UnavailableReads: true}},
+		{"Moto", s3test.Moto, nil, backendtest.Harness{ContentVersions: true}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			if testing.Short() && way.name == "Moto" {

@@ -2,8 +2,13 @@ package s3test
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"sync"
@@ -43,7 +48,40 @@ func Moto(t testing.TB) *Server {
 	address := freeAddress(t)
 	host, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	return start(t, address, exec.Command(path, "-H", host, "-p", port))
+	return inTurn(t, start(t, address, exec.Command(path, "-H", host, "-p", port)))
+}
+
+// inTurn lets a server have one request at a time: moto compares the versions of a
+// condition and writes in two steps.
+func inTurn(t testing.TB, s *Server) *Server {
+	t.Helper()
+	target, err := url.Parse(s.url)
+	require.NoError(t, err)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	proxy := &httputil.ReverseProxy{
+		Transport: transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
+			r.Out = r.Out.WithContext(context.WithoutCancel(r.Out.Context()))
+		},
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {
+			panic(http.ErrAbortHandler) // The client shall not take it for an answer.
+		},
+	}
+	var turn sync.Mutex // held while moto has a request
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil { // The client has broken off: moto gets no whole request.
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		turn.Lock()
+		defer turn.Unlock()
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	return &Server{front.URL}
 }
 
 // executable is the path of a server's executable, which a variable tells.
@@ -101,7 +139,7 @@ func start(t testing.TB, address string, cmd *exec.Cmd) *Server {
 		_ = cmd.Process.Kill()
 		<-ended
 	})
-	url := "http://" + address
+	base := "http://" + address
 	transport := &http.Transport{DisableKeepAlives: true}
 	client := &http.Client{Transport: transport, Timeout: time.Second}
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -110,10 +148,10 @@ func start(t testing.TB, address string, cmd *exec.Cmd) *Server {
 			require.Fail(t, "the server has ended", "%s: %s", cmd.Path, said)
 		default:
 		}
-		resp, err := client.Get(url)
+		resp, err := client.Get(base)
 		if err == nil {
 			require.NoError(t, resp.Body.Close())
-			return &Server{url}
+			return &Server{base}
 		}
 		require.Less(t, time.Since(began), startMax, "%s does not answer: %v: %s",
 			cmd.Path, err, said)

@@ -4,11 +4,12 @@
 //
 // What they get wrong. All: an ETag is a hash of the content, as it is in most
 // buckets of the real store. The conditions of a DELETE are ignored by gofakes3,
-// which is corrected here, and not atomic in versitygw. While an object is being
-// replaced, a GET may be answered with 500 by moto, and by versitygw with the new
-// bytes and the old ETag. Names are paths of files in versitygw: no name may go on
-// behind another with a slash, and none of its segments may be empty, a dot or two,
-// or longer than 255 bytes.
+// which is corrected here, and not atomic in versitygw. moto compares and writes in
+// two steps, which is corrected by one request at a time, and verifies no checksum
+// of an upload. While an object is being replaced, versitygw may answer a GET with
+// the new bytes and the old ETag. Names are paths of files in versitygw: no name
+// may go on behind another with a slash, and none of its segments may be empty, a
+// dot or two, or longer than 255 bytes.
 package s3test
 
 import (
