@@ -163,10 +163,10 @@ func TestDeadChainedWaveKeepsThePreviousTransaction(t *testing.T) {
 			w.touch("=b")
 			return nil
 		})
-		h.after(faulty.Put, "=b", 1, func(*faulty.Answer) { cancel() })
+		h.after(faulty.Get, "=b", 1, func(*faulty.Answer) { cancel() })
 		_, err := h.tx(ctx, write("two", "=a", "=b"))
 		require.ErrorIs(t, err, context.Canceled)
-		assert.NotErrorIs(t, err, commit.ErrInDoubt, "a refusal proves it dead")
+		assert.NotErrorIs(t, err, commit.ErrInDoubt, "the cell that refused proves it dead")
 		assert.Empty(t, h.steps)
 		other := w.handle()
 		for _, name := range []string{"=a", "=b"} {
