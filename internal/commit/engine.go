@@ -33,6 +33,7 @@ import (
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/turn"
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
@@ -44,6 +45,8 @@ type Engine struct {
 	stats Stats
 	// inlineMax is the size in bytes up to which a value lives in its key's cell.
 	inlineMax int
+	// line is where transactions wait for others of this handle.
+	line *turn.Line[*txn]
 }
 
 // Stats count the transactions of an Engine.
@@ -58,6 +61,8 @@ type Stats struct {
 	// StaleReads counts runs of the function that were repeated since something
 	// read had changed; Refused counts attempts that lost a CAS.
 	StaleReads, Refused atomic.Int64
+	// Grouped counts transactions that committed together with others of this handle.
+	Grouped atomic.Int64
 	// Hits and Misses count reads served from the cache, and reads that needed a
 	// request.
 	Hits, Misses atomic.Int64
@@ -65,7 +70,10 @@ type Stats struct {
 
 // New returns an Engine. Values of more than inlineMax bytes become external.
 func New(st *store.Store, rs *resolve.Resolver, inlineMax int) *Engine {
-	return &Engine{st: st, rs: rs, rt: st.Runtime(), inlineMax: inlineMax}
+	rt := st.Runtime()
+	return &Engine{
+		st: st, rs: rs, rt: rt, inlineMax: inlineMax, line: turn.NewLine[*txn](rt),
+	}
 }
 
 // Stats are the counters.
@@ -88,10 +96,19 @@ func (e *Engine) Run(ctx context.Context, o Options, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t := &txn{
-		e: e, ctx: ctx, o: o, begun: e.st.Tick(), start: e.rt.Now(),
-	}
+	t := e.begin(ctx)
+	t.o = o
+	return t.run(fn)
+}
+
+func (e *Engine) begin(ctx context.Context) *txn {
+	t := &txn{e: e, ctx: ctx, begun: e.st.Tick(), start: e.rt.Now()}
 	t.priority = txid.Priority{Time: t.start.UnixNano(), Tie: e.rt.Uint64()}
+	return t
+}
+
+// run runs the function until the transaction has ended.
+func (t *txn) run(fn func(*Tx) error) error {
 	defer t.leave()
 	for {
 		done, err := t.once(fn)
@@ -123,6 +140,13 @@ type txn struct {
 	uploads      []*upload
 	uploadsAgain int
 	linked       []*member
+	// turn is the one that the transaction has, if any; own is room for one. Its place in
+	// a turn of others is ride.
+	turn *turn.Turn[*txn]
+	own  turn.Turn[*txn]
+	ride ride
+	// lined says that it has had a place in line; solo that it takes no turns any more.
+	lined, solo bool
 }
 
 // leftover is a cell in which an attempt's intent may stand.
@@ -136,8 +160,11 @@ type leftover struct {
 // once runs the function and tries to commit what it did. done is false if the
 // function must be run again.
 func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
-	tx := &Tx{t: t}
+	tx := &Tx{t: t, fresh: t.fresh}
 	ferr := tx.call(fn)
+	if ferr == errNobody {
+		return true, ferr
+	}
 	t.prune(tx)
 	if len(tx.vanished) > 0 {
 		return t.again(tx)
@@ -153,6 +180,9 @@ func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
 	}
 	if ferr != nil || !tx.writes() {
 		return t.finishReads(tx, ferr)
+	}
+	if now, done, err := t.takeTurn(tx, fn); !now {
+		return done, err
 	}
 	return t.commit(tx)
 }
@@ -172,6 +202,9 @@ func (t *txn) failed() error {
 
 // leave queues what attempts have left in cells for the background.
 func (t *txn) leave() {
+	if t.turn != nil {
+		t.e.line.Done(t.turn)
+	}
 	t.discardRest()
 	for _, l := range [][]leftover{t.dead, t.claimed} {
 		for len(l) > 0 {

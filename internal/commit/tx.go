@@ -15,6 +15,10 @@ import (
 // named by their cells. It is safe for concurrent use until the function returns.
 type Tx struct {
 	t *txn
+	// fresh is what the last refresh has read.
+	fresh map[string]resolve.Reading
+	// base is what transactions before this one have done that will commit with it.
+	base *Tx
 
 	mu      seam.Mutex // guards all below
 	entries []*entry
@@ -94,21 +98,33 @@ func (tx *Tx) usableLocked() error {
 }
 
 func (tx *Tx) entryLocked(name string) *entry {
-	if tx.index != nil {
-		if e := tx.index[name]; e != nil {
-			return e
-		}
-	} else {
-		for _, e := range tx.entries {
-			if e.name == name {
-				return e
-			}
-		}
+	if e := tx.findLocked(name); e != nil {
+		return e
 	}
 	e := &entry{name: name}
+	if tx.base != nil {
+		tx.base.copyTo(e)
+	}
+	return tx.addLocked(e)
+}
+
+func (tx *Tx) findLocked(name string) *entry {
+	if tx.index != nil {
+		return tx.index[name]
+	}
+	for _, e := range tx.entries {
+		if e.name == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// addLocked adds an entry for a key that has none. The caller holds tx.mu.
+func (tx *Tx) addLocked(e *entry) *entry {
 	tx.entries = append(tx.entries, e)
 	if tx.index != nil {
-		tx.index[name] = e
+		tx.index[e.name] = e
 	} else if len(tx.entries) >= indexMin {
 		tx.index = make(map[string]*entry, 4*indexMin)
 		for _, x := range tx.entries {
@@ -241,7 +257,7 @@ func (e *entry) setRead(rd resolve.Reading) {
 // it, or in the cache.
 func (tx *Tx) localLocked(name string) (resolve.Reading, bool) {
 	t := tx.t
-	if rd, ok := t.fresh[name]; ok {
+	if rd, ok := tx.fresh[name]; ok {
 		return rd, true
 	}
 	if rd, ok := t.e.rs.Cached(name); ok && t.recent(rd) {
@@ -308,7 +324,7 @@ func (tx *Tx) existsLocked(e *entry) bool {
 	case e.read:
 		return e.value.Kind != cell.Absent
 	}
-	rd, ok := tx.t.fresh[e.name]
+	rd, ok := tx.fresh[e.name]
 	if !ok {
 		rd, ok = tx.t.e.rs.Cached(e.name)
 	}
@@ -366,7 +382,7 @@ func (tx *Tx) prefetchLocked(e *entry) {
 		return
 	}
 	t := tx.t
-	if rd, ok := t.fresh[e.name]; ok {
+	if rd, ok := tx.fresh[e.name]; ok {
 		e.known, e.base = true, rd
 		return
 	}

@@ -33,7 +33,8 @@ var (
 	// engine is the code that must replay from a seed under simulation.
 	engine = []string{
 		".", "cache", "internal/cell", "internal/commit", "internal/keyspace",
-		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/txid",
+		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/turn",
+		"internal/txid",
 	}
 )
 
@@ -92,6 +93,7 @@ var directions = []row{
 	{"internal/cell", []string{"internal/txid"}, "transitions of a cell are pure: no I/O, no time"},
 	{"internal/seam", []string{"golang.org/x/sync"},
 		"the door to the Go runtime leads nowhere else"},
+	{"internal/turn", []string{"internal/seam"}, "who waits for whom is decided by names alone"},
 	{"internal/store", []string{
 		"internal/cell", "internal/txid", "cache", "backend", "internal/keyspace", "internal/seam",
 	}, "it moves cells and knows nothing of other transactions"},
@@ -103,7 +105,7 @@ var directions = []row{
 	}, "it lists and validates, and does not commit"},
 	{"internal/commit", []string{
 		"internal/scan", "internal/resolve", "internal/store", "internal/cell", "internal/txid",
-		"internal/seam", "backend",
+		"internal/turn", "internal/seam", "backend",
 	}, "one transaction on top of the other mechanisms, without names of objects or requests"},
 	{"internal/sweep", []string{
 		"backend",
