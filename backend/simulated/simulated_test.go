@@ -188,7 +188,7 @@ func TestSpread(t *testing.T) {
 		const requests = 20_000
 		rt := seeded{seam.Real(), rand.New(rand.NewPCG(1, 2))}
 		for name, p := range map[string]simulated.Profile{
-			"gcs": simulated.GCS(), "s3": simulated.S3(),
+			"gcs": simulated.GCS(), "s3": simulated.S3(), "azure": simulated.Azure(),
 		} {
 			store := memory.New()
 			b := simulated.New(store, rt, p)

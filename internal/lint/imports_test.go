@@ -123,8 +123,11 @@ var directions = []row{
 
 	{"examples/...", append([]string{kong, "examples/..."}, public...),
 		"an example is a user's program: it sees what users see"},
-	{"benchmarks/...", append([]string{kong, "benchmarks/...", "internal/history"}, public...),
-		"a benchmark measures what users see"},
+	{"benchmarks/...", append([]string{
+		"benchmarks/...", "internal/history", "testing", "github.com/HdrHistogram/hdrhistogram-go",
+		"gonum.org/v1/plot",
+		"testing/synctest",
+	}, public...), "a benchmark measures what users see; virtual time is package testing's"},
 }
 
 // restricted are the packages of the standard library that production files

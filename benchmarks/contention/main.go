@@ -1,0 +1,91 @@
+// Command contention measures transactions that meet on the same keys: how many commit per
+// latency of a write, how long they take, and how fair they are to each worker.
+//
+//	go run ./benchmarks/contention -goals
+//	go run ./benchmarks/contention -processes 8 -workers 1 -keys 1
+//	go run ./benchmarks/contention -scenario read -processes 4 -keys 2 -profile s3
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/strictkv/strictkv/benchmarks/internal/report"
+	"github.com/strictkv/strictkv/benchmarks/internal/virtual"
+)
+
+func main() {
+	virtual.Main(func(t *testing.T) error {
+		err := program(t, os.Args[1:], os.Stdout, os.Stderr)
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
+		return err
+	})
+}
+
+// program runs the command with its arguments.
+func program(t *testing.T, args []string, out, progress io.Writer) error {
+	var s settings
+	f := flag.NewFlagSet("contention", flag.ContinueOnError)
+	f.SetOutput(progress)
+	s.Bucket.Flags(f)
+	var names []string
+	for _, x := range scenarios {
+		names = append(names, fmt.Sprintf("%s: %s", x.name, x.help))
+	}
+	f.StringVar(&s.Scenario, "scenario", "update", strings.Join(names, "\n"))
+	f.IntVar(&s.Processes, "processes", 8, "handles, each like a process")
+	f.IntVar(&s.Workers, "workers", 1, "goroutines of each handle")
+	f.IntVar(&s.Keys, "keys", 1, "keys of a transaction, 1 to 6")
+	f.IntVar(&s.Overlap, "overlap", 100, "how many of a transaction's keys all share, in percent")
+	f.DurationVar(&s.Warm, "warm", 10*time.Second, "time before anything counts")
+	f.DurationVar(&s.Time, "time", 30*time.Second, "time in which it does")
+	seeds := f.Int("seeds", 3, "how often to measure")
+	all := f.Bool("goals", false, "measure all goals, with the latencies of gcs")
+	to := output{table: out}
+	f.StringVar(&to.base, "out", "", "write results to this path, with .csv and .json added")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if s.Keys < 1 || s.Processes < 1 || s.Workers < 1 || *seeds < 1 {
+		return errors.New("contention: want at least 1 key, process, worker and seed")
+	}
+	if *all {
+		rows, checks, err := checkGoals(t, s, *seeds, progress)
+		if err != nil {
+			return err
+		}
+		return errors.Join(show(to, "", rows), show(to, "-goals", checks))
+	}
+	var rows []row
+	for seed := range *seeds {
+		r, err := measure(t, s, seed+1, progress)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, r)
+	}
+	return show(to, "", rows)
+}
+
+// output says where results go.
+type output struct {
+	table io.Writer
+	base  string // of the names of files; empty: none
+}
+
+// show prints the rows, and writes them to files with what is added to their names.
+func show[T any](o output, add string, rows []T) error {
+	fmt.Fprintln(o.table)
+	if err := report.Table(o.table, rows); err != nil || o.base == "" {
+		return err
+	}
+	return report.Files(o.base+add, rows)
+}

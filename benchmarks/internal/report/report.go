@@ -1,0 +1,119 @@
+// Package report writes the results of benchmarks: rows of one type of struct, whose fields
+// are numbers and texts, named by their json tags.
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// digits is how many significant ones tables have; files have all.
+const digits = 4
+
+// Table writes the rows as aligned text. Columns with the tag show:"nonzero" are left out if
+// they are zero in all rows.
+func Table[T any](w io.Writer, rows []T) error {
+	names := columns[T]()
+	cells := make([][]string, len(rows))
+	used := make([]bool, len(names))
+	for c := range names {
+		used[c] = reflect.TypeFor[T]().Field(c).Tag.Get("show") != "nonzero"
+	}
+	for r := range rows {
+		v := reflect.ValueOf(rows[r])
+		for c := range names {
+			cells[r] = append(cells[r], text(v.Field(c), digits))
+			used[c] = used[c] || !v.Field(c).IsZero()
+		}
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, line := range append([][]string{names}, cells...) {
+		for c := range names {
+			if used[c] {
+				fmt.Fprint(tw, line[c], "\t")
+			}
+		}
+		fmt.Fprintln(tw)
+	}
+	return tw.Flush()
+}
+
+// CSV writes the rows, below a line of names.
+func CSV[T any](w io.Writer, rows []T) error {
+	out := csv.NewWriter(w)
+	lines := [][]string{columns[T]()}
+	for r := range rows {
+		v := reflect.ValueOf(rows[r])
+		var line []string
+		for c := range v.NumField() {
+			line = append(line, text(v.Field(c), -1))
+		}
+		lines = append(lines, line)
+	}
+	return out.WriteAll(lines)
+}
+
+// JSON writes the rows as an array, one row to a line.
+func JSON[T any](w io.Writer, rows []T) error {
+	var b strings.Builder
+	for r := range rows {
+		line, err := json.Marshal(rows[r])
+		if err != nil {
+			return fmt.Errorf("encode row %d: %w", r, err)
+		}
+		b.WriteString([]string{"[\n", ",\n"}[min(r, 1)])
+		b.Write(line)
+	}
+	if len(rows) == 0 {
+		b.WriteString("[")
+	}
+	b.WriteString("\n]\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Files writes the rows to base.csv and base.json, in a folder that is made.
+func Files[T any](base string, rows []T) error {
+	if err := os.MkdirAll(filepath.Dir(base), 0o755); err != nil {
+		return err
+	}
+	for ext, write := range map[string]func(io.Writer, []T) error{"csv": CSV[T], "json": JSON[T]} {
+		var b strings.Builder
+		if err := write(&b, rows); err != nil {
+			return err
+		}
+		if err := os.WriteFile(base+"."+ext, []byte(b.String()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// columns are the names of T's fields.
+func columns[T any]() (names []string) {
+	t := reflect.TypeFor[T]()
+	for c := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(c).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
+
+func text(v reflect.Value, precision int) string {
+	if v.CanFloat() {
+		x := v.Float()
+		if precision > 0 && (x >= 1000 || x <= -1000) {
+			return strconv.FormatFloat(x, 'f', 0, 64)
+		}
+		return strconv.FormatFloat(x, 'g', precision, 64)
+	}
+	return fmt.Sprint(v)
+}

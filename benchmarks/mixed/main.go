@@ -1,0 +1,116 @@
+// Command mixed measures the classic mix: clients that each run some transactions in
+// parallel, on keys chosen at random, of which 10 % update two keys, 60 % are strong reads of
+// two, and 30 % weak reads of one.
+//
+//	go run ./benchmarks/mixed                        gcs in virtual time, 1 to 500 clients
+//	go run ./benchmarks/mixed -goals
+//	go run ./benchmarks/mixed -profile s3 -clients 50 -keys 5000
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/strictkv/strictkv/benchmarks/internal/report"
+	"github.com/strictkv/strictkv/benchmarks/internal/virtual"
+)
+
+func main() {
+	virtual.Main(func(t *testing.T) error {
+		err := program(t, os.Args[1:], os.Stdout, os.Stderr)
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
+		return err
+	})
+}
+
+// program runs the command with its arguments.
+func program(t *testing.T, args []string, out, progress io.Writer) error {
+	var s settings
+	f := flag.NewFlagSet("mixed", flag.ContinueOnError)
+	f.SetOutput(progress)
+	s.Bucket.Flags(f)
+	clients := f.String("clients", "1,2,5,10,20,50,100,200,500", "numbers of clients to sweep")
+	f.IntVar(&s.Parallel, "parallel", 10, "transactions that each client has under way")
+	f.IntVar(&s.Keys, "keys", 50_000, "keys, made beforehand")
+	f.IntVar(&s.ValueSize, "value", 100, "bytes of a value")
+	f.DurationVar(&s.Warm, "warm", 10*time.Second, "time before anything counts")
+	f.DurationVar(&s.Time, "time", 30*time.Second, "time in which it does")
+	seeds := f.Int("seeds", 3, "how often to measure")
+	all := f.Bool("goals", false, "measure all goals, with the latencies of gcs")
+	to := output{table: out}
+	f.StringVar(&to.base, "out", "", "write results to this path, with .csv and .json added")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if s.Keys < 2 || s.Parallel < 1 || *seeds < 1 || s.ValueSize < 1 {
+		return errors.New("mixed: want at least 2 keys, 1 byte, and 1 of the others")
+	}
+	if *all {
+		rows, checks, err := checkGoals(t, s, *seeds, progress)
+		if err != nil {
+			return err
+		}
+		return errors.Join(show(to, "", rows), show(to, "-goals", checks))
+	}
+	sweep, err := numbers(*clients)
+	if err != nil {
+		return err
+	}
+	rows, err := s.sweep(t, sweep, *seeds, progress)
+	if err != nil {
+		return err
+	}
+	return show(to, "", rows)
+}
+
+// sweep measures each number of clients some times.
+func (s settings) sweep(
+	t *testing.T, clients []int, seeds int, progress io.Writer,
+) (rows []row, err error) {
+	for _, s.Clients = range clients {
+		for seed := range seeds {
+			r, err := measure(t, s, seed+1, progress)
+			if err != nil {
+				return rows, err
+			}
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
+}
+
+// numbers parses a list of numbers above 0.
+func numbers(list string) (all []int, err error) {
+	for part := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("mixed: %q in -clients is no number of clients", part)
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// output says where results go.
+type output struct {
+	table io.Writer
+	base  string // of the names of files; empty: none
+}
+
+// show prints the rows, and writes them to files with what is added to their names.
+func show[T any](o output, add string, rows []T) error {
+	fmt.Fprintln(o.table)
+	if err := report.Table(o.table, rows); err != nil || o.base == "" {
+		return err
+	}
+	return report.Files(o.base+add, rows)
+}
