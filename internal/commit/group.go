@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/internal/seam"
@@ -15,10 +16,11 @@ const (
 	// have been started within the function of one that it waits for.
 	turnMax = 5 * time.Second
 	// gatherPart is the part of a PUT's latency that a group waits for those who have been
-	// in the groups before it and are expected to come again; gatherMin is what is not
-	// worth a timer.
+	// in the groups before it and are expected to come again. Less than gatherMin is not
+	// worth a timer; after gatherMax, their intents would be resolved instead of folded.
 	gatherPart = 16
 	gatherMin  = 20 * time.Microsecond
+	gatherMax  = 4 * time.Millisecond
 	// collectMax is how long a group runs functions before it commits what it has.
 	collectMax = 250 * time.Millisecond
 )
@@ -86,7 +88,7 @@ func (t *txn) takeTurn(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
 		t.turn = place
 		return true, false, nil
 	case turn.First:
-		t.e.rt.Go(func() { t.e.drive(place) })
+		t.e.rs.Go(func(life context.Context) { t.e.drive(life, place) })
 	}
 	done, err = t.rideIn(place, fn)
 	t.fresh = nil
@@ -141,38 +143,43 @@ func (t *txn) stepOut(place *turn.Turn[*txn]) (left bool, err error) {
 func (t *txn) runAlong(fn func(*Tx) error) {
 	r := &t.ride
 	r.good = false
-	returned := false
-	defer func() {
-		if !returned {
-			r.Quit() // a panic
-		}
-		r.ran.Set()
-	}()
-	err := r.tx.call(fn)
-	returned, r.good = true, err == nil && r.tx.sound()
+	defer r.ran.Set() // if it panics, too
+	r.good = r.tx.call(fn) == nil && r.tx.sound()
 }
 
-// drive waits until a turn has come, and sees to it that its riders commit.
-func (e *Engine) drive(place *turn.Turn[*txn]) {
-	ctx := context.Background()
-	_ = place.Ready().Wait(ctx) // it never ends
-	if d := e.st.PutLatency() / gatherPart; d >= gatherMin {
-		if full := e.line.Full(place); full != nil {
-			ctx, cancel := e.rt.WithTimeout(ctx, d)
-			_ = full.Wait(ctx)
-			cancel()
+// drive waits until a turn has come, and sees to it that its riders commit; and so on, as
+// long as they come again.
+func (e *Engine) drive(life context.Context, place *turn.Turn[*txn]) {
+	for place != nil {
+		if ready := place.Ready(); ready != nil {
+			_ = ready.Wait(context.Background()) // which never ends
+		}
+		e.gather(life, place)
+		g := &group{}
+		g.riders = e.line.Close(place, func(t *txn) { t.ride.group = g })
+		switch n := len(g.riders); {
+		case n == 1 && g.riders[0].ride.Tell(turn.Go):
+			return // the turn is the rider's now
+		case n > 1:
+			err := g.commit(e)
+			place = e.line.Done(place)
+			g.end(err)
+		default:
+			place = e.line.Done(place)
 		}
 	}
-	g := &group{}
-	g.riders = e.line.Close(place, func(t *txn) { t.ride.group = g })
-	switch n := len(g.riders); {
-	case n == 1 && g.riders[0].ride.Tell(turn.Go):
-	case n > 1:
-		err := g.commit(e)
-		e.line.Done(place)
-		g.end(err)
-	default:
-		e.line.Done(place)
+}
+
+// gather waits a moment for those who are expected to come again.
+func (e *Engine) gather(life context.Context, place *turn.Turn[*txn]) {
+	d := min(e.st.PutLatency()/gatherPart, gatherMax)
+	if d < gatherMin {
+		return
+	}
+	if full := e.line.Full(place); full != nil {
+		ctx, cancel := e.rt.WithTimeout(life, d)
+		defer cancel()
+		_ = full.Wait(ctx)
 	}
 }
 
@@ -234,7 +241,7 @@ func (g *group) runOf(t *txn, tx *Tx) bool {
 	defer cancel()
 	switch {
 	case ran.Wait(ctx) != nil:
-		r.Tell(turn.Again) // once it has returned
+		r.Tell(turn.Solo) // once it has returned
 		return false
 	case !r.good:
 		r.Tell(turn.Solo)
@@ -260,7 +267,7 @@ func (g *group) settle(riders []*txn) bool {
 func (g *group) without(t *txn, err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.committing {
+	if !g.committing || !slices.Contains(g.riders, t) {
 		return err
 	}
 	if g.left++; g.left == len(g.riders) {

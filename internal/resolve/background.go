@@ -177,6 +177,14 @@ func (r *Resolver) Drain(ctx context.Context) error {
 	return idle.Wait(ctx)
 }
 
+// Go runs f in a goroutine that Drain waits for, with the context of the background work.
+func (r *Resolver) Go(f func(life context.Context)) {
+	b := r.bg
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.goLocked(func() { f(b.life) })
+}
+
 // goLocked starts a counted goroutine; the caller holds b.mu.
 func (b *background) goLocked(f func()) {
 	b.active++

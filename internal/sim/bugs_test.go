@@ -243,4 +243,36 @@ var bugs = []bug{
 		`		case m.result != store.Refused:
 		case shows && false:`, "",
 	},
+	{
+		"a group commits what a failed function has done", "internal/commit/group.go",
+		`	case !r.good:`,
+		`	case !r.good && len(r.tx.entries) == 0:`, "crowd",
+	},
+	{
+		"a group commits what a rider has done who left before", "internal/commit/group.go",
+		`g.committing = g.committing && !r.ride.Gone()`,
+		`_ = r`, "crowd",
+	},
+	{
+		"a rider leaves a committing group without doubt", "internal/commit/group.go",
+		`	if !g.committing || !slices.Contains(g.riders, t) {`,
+		`	if g.committing || !slices.Contains(g.riders, t) {`, "crowd",
+	},
+	{
+		"a group forgets what its riders have read", "internal/commit/group.go",
+		`		} else {
+			tx.addLocked(e)
+		}`,
+		`		} else if e.op != opNone {
+			tx.addLocked(e)
+		}`, "crowd",
+	},
+	{
+		"a group forgets what riders before have done to a key", "internal/commit/group.go",
+		`		*e = *src
+		e.fetch = nil
+`,
+		`		e.fetch = nil
+`, "crowd",
+	},
 }

@@ -146,7 +146,7 @@ func (l *Line[R]) joinLocked(t *Turn[R], before []*Turn[R], writes []string) {
 	}
 }
 
-// Ready is set when the turn has come. Only a turn that was not Alone has it.
+// Ready is set when the turn has come; nil if it has come at once.
 func (t *Turn[R]) Ready() seam.Event { return t.ready }
 
 // Full returns an event that is set once as many ride along as are expected to; nil if it
@@ -185,21 +185,32 @@ func (l *Line[R]) Leave(t *Turn[R], r R) bool {
 	return true
 }
 
-// Done ends a turn, however it was used. It must be called once for each.
-func (l *Line[R]) Done(t *Turn[R]) {
+// Done ends a turn, however it was used. It must be called once for each. After one that was
+// shared, and that nobody waits for, comes another for the same cells: its riders are expected
+// to come again, and who comes first should not go alone.
+func (l *Line[R]) Done(t *Turn[R]) (next *Turn[R]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if t.size > 1 && len(t.after) == 0 {
+		l.seq++
+		next = &Turn[R]{seq: l.seq, writes: t.writes, expected: t.size}
+		for _, name := range t.writes {
+			l.last[name] = next
+		}
+		return next
+	}
 	for _, name := range t.writes {
 		if l.last[name] == t {
 			delete(l.last, name)
 		}
 	}
-	for _, next := range t.after {
-		next.expected += t.size
-		if next.before--; next.before == 0 {
-			next.expected += len(next.riders)
-			next.ready.Set()
+	for _, x := range t.after {
+		x.expected += t.size
+		if x.before--; x.before == 0 {
+			x.expected += len(x.riders)
+			x.ready.Set()
 		}
 	}
 	t.after = nil
+	return nil
 }

@@ -4,6 +4,7 @@ package program
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/strictkv/strictkv"
@@ -18,7 +19,7 @@ type Client struct {
 	txs   []int // numbers of the transactions to run
 	next  int   // of txs
 	do    func(x *session, r *baton.Source)
-	under *Record // the transaction that is under way
+	under atomic.Int32 // transactions under way
 }
 
 // Deal makes n clients for a workload, and deals transactions out to them: as many as the
@@ -46,10 +47,9 @@ func Last(id, n int) *Client {
 // Done tells whether the client has run all its transactions.
 func (c *Client) Done() bool { return c.next == len(c.txs) }
 
-// Crash gives up the transaction that is under way, with its process.
+// Crash gives up the transactions that are under way, with their process.
 func (c *Client) Crash() {
-	if c.under != nil {
-		c.under = nil
+	if c.under.Swap(0) > 0 {
 		c.next++
 	}
 }
@@ -109,10 +109,10 @@ func (x *session) glance(ctx context.Context, staleness time.Duration, k string)
 
 func (x *session) record(name string, do func(r *Record) error) {
 	r := x.l.begin(name, x.id, x.txs[x.next])
-	x.under = r
+	x.under.Add(1)
 	err := do(r)
 	x.l.end(r, err)
-	x.under = nil
+	x.under.Add(-1)
 }
 
 // run is a function for the database that starts the record anew.

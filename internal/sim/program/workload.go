@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sim/baton"
 )
 
@@ -39,6 +40,7 @@ func init() { // they refer to each other
 		"cancel":   {1, 5, 1, false, (*session).cancelled},
 		"wide":     {10, 16, 1, false, (*session).wide},
 		"hot":      {6, 12, 1, false, (*session).hot},
+		"crowd":    {1, 4, 1, false, (*session).crowd},
 		"mix":      {1, 12, 1, false, (*session).mix},
 		"deep":     {1, 4, 6, false, (*session).deep},
 		"marks":    {9, 14, 2, false, (*session).marks},
@@ -290,6 +292,61 @@ func (x *session) hot(r *baton.Source) {
 	})
 }
 
+// crowd runs several transactions at once that want the same keys, each a few times: the
+// handle lets them take turns, and commits them together.
+func (x *session) crowd(r *baton.Source) {
+	all := make([]func(), 2+r.Below(5))
+	for i := range all {
+		all[i] = x.inCrowd(r)
+	}
+	_ = seam.Each(x.rt, len(all), func(i int) error {
+		all[i]()
+		return nil
+	})
+}
+
+func (x *session) inCrowd(r *baton.Source) func() {
+	ks, times, end := x.some(r, 1+r.Below(2)), 1+r.Below(3), r.Below(12)
+	if r.Below(3) > 0 && !slices.Contains(ks, x.keys()[0]) {
+		ks[0] = x.keys()[0]
+	}
+	op, d := r.Below(12), time.Duration(r.Below(600))*time.Millisecond
+	var o []strictkv.TxOption
+	if end == 1 {
+		o = append(o, strictkv.MaxAttempts(1+r.Below(3)))
+	}
+	other := x.some(r, r.Below(6)/5)
+	fn := func(t *tx) error {
+		if _, err := t.readAll(other); err != nil {
+			return err
+		}
+		for _, k := range ks {
+			if err := t.change(op, k); err != nil { // mostly an increment
+				return err
+			}
+		}
+		switch end {
+		case 2:
+			return errUser
+		case 3:
+			return t.Abort()
+		case 4:
+			return x.rt.Sleep(x.ctx, d)
+		}
+		return nil
+	}
+	return func() {
+		for range times {
+			ctx, cancel := x.ctx, func() {}
+			if end == 5 {
+				ctx, cancel = x.rt.WithTimeout(x.ctx, d)
+			}
+			x.transact(ctx, "crowd", fn, o...)
+			cancel()
+		}
+	}
+}
+
 // deep writes the same few keys so often that their cells forget.
 func (x *session) deep(r *baton.Source) {
 	ks := x.some(r, 1+r.Below(2))
@@ -340,7 +397,7 @@ func (x *session) mix(r *baton.Source) {
 		(*session).count, (*session).skew, (*session).ring, (*session).snapshot,
 		(*session).blind, (*session).locks, (*session).chain, (*session).long,
 		(*session).cancelled, (*session).hot, (*session).weak, (*session).inspect,
-		(*session).collect,
+		(*session).collect, (*session).crowd,
 	}
 	f := all[r.Below(len(all))]
 	if len(x.keys()) < 2 {
