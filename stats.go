@@ -54,7 +54,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 		Direct: s.Direct - earlier.Direct, Parallel: s.Parallel - earlier.Parallel,
 		Validated: s.Validated - earlier.Validated, Grouped: s.Grouped - earlier.Grouped,
 		StaleReads: s.StaleReads - earlier.StaleReads,
-		Refused: s.Refused - earlier.Refused, CacheHits: s.CacheHits - earlier.CacheHits,
+		Refused:    s.Refused - earlier.Refused, CacheHits: s.CacheHits - earlier.CacheHits,
 		CacheMisses: s.CacheMisses - earlier.CacheMisses, Gets: s.Gets - earlier.Gets,
 		NotModified: s.NotModified - earlier.NotModified, Puts: s.Puts - earlier.Puts,
 		Unknown: s.Unknown - earlier.Unknown, Deletes: s.Deletes - earlier.Deletes,
