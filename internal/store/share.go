@@ -15,7 +15,7 @@ type flights struct {
 
 // flight is a read that is under way.
 type flight struct {
-	done seam.Event
+	done seam.Event // nil until somebody joins it; guarded by flights.mu
 	seen Snapshot // of a cell
 	data []byte   // of an external value
 	err  error
@@ -27,11 +27,11 @@ type flight struct {
 // needs better.
 func (s *Store) ReadShared(ctx context.Context, name string, after uint64) (Snapshot, error) {
 	for {
-		f, leads := s.flights.join(s.rt, name)
-		if leads {
+		f, landed := s.flights.join(s.rt, name)
+		if landed == nil {
 			return s.lead(ctx, f, name)
 		}
-		if err := f.done.Wait(ctx); err != nil {
+		if err := landed.Wait(ctx); err != nil {
 			return Snapshot{}, err
 		}
 		switch {
@@ -53,24 +53,32 @@ func (s *Store) lead(ctx context.Context, f *flight, name string) (Snapshot, err
 // errNoAnswer is what others see of a read whose goroutine has ended otherwise.
 var errNoAnswer = errors.New("no answer")
 
-func (f *flights) join(rt seam.Runtime, name string) (x *flight, leads bool) {
+// join returns the read of an object that is under way, and when it will have ended; or a new
+// one, for the caller to make.
+func (f *flights) join(rt seam.Runtime, name string) (x *flight, landed seam.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if x := f.byName[name]; x != nil {
-		return x, false
+		if x.done == nil {
+			x.done = rt.NewEvent()
+		}
+		return x, x.done
 	}
-	x = &flight{done: rt.NewEvent()}
+	x = &flight{}
 	if f.byName == nil {
 		f.byName = map[string]*flight{}
 	}
 	f.byName[name] = x
-	return x, true
+	return x, nil
 }
 
 // leave ends a read, and lets those go on who have joined it.
 func (f *flights) leave(name string, x *flight) {
 	f.mu.Lock()
 	delete(f.byName, name)
+	done := x.done
 	f.mu.Unlock()
-	x.done.Set()
+	if done != nil {
+		done.Set()
+	}
 }

@@ -109,8 +109,8 @@ func (s *Store) Download(ctx context.Context, cellName string, v cell.Value) ([]
 
 // shareValue fetches an external value, or joins who is doing so: it never changes.
 func (s *Store) shareValue(ctx context.Context, name string, v cell.Value) ([]byte, error) {
-	f, leads := s.flights.join(s.rt, name)
-	if leads {
+	f, landed := s.flights.join(s.rt, name)
+	if landed == nil {
 		defer s.flights.leave(name, f)
 		f.err = errNoAnswer
 		if f.data, f.err = s.fetchValue(ctx, name, v); f.err == nil {
@@ -118,7 +118,7 @@ func (s *Store) shareValue(ctx context.Context, name string, v cell.Value) ([]by
 		}
 		return f.data, f.err
 	}
-	if err := f.done.Wait(ctx); err != nil {
+	if err := landed.Wait(ctx); err != nil {
 		return nil, err
 	}
 	if f.err != nil {
