@@ -24,6 +24,11 @@ var Profiles = map[string]func() simulated.Profile{
 	"gcs": simulated.GCS, "s3": simulated.S3, "azure": simulated.Azure,
 }
 
+// requestMax bounds a simulated request, none of which takes nearly as long. Virtual time
+// keeps timers that were stopped until they would have fired: with the 30 s that a handle
+// has by default, those of all requests would be a fifth of the heap.
+const requestMax = 3 * time.Second
+
 // Options say where the objects are.
 type Options struct {
 	// Profile is the name of a simulated store, in virtual time.
@@ -109,6 +114,9 @@ func (b *Bucket) Handle(ctx context.Context, opts ...strictkv.Option) (*strictkv
 	way, err := b.way(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if b.sim != nil {
+		opts = append(opts, strictkv.WithRequests(strictkv.Requests{Timeout: requestMax}))
 	}
 	db, err := strictkv.Open(ctx, b.name, way, opts...)
 	if err != nil {
