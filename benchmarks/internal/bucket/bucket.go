@@ -5,11 +5,7 @@ package bucket
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/strictkv/strictkv"
@@ -17,54 +13,14 @@ import (
 	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/backend/simulated"
+	"github.com/strictkv/strictkv/benchmarks/internal/load"
+	"github.com/strictkv/strictkv/benchmarks/internal/raw"
 )
-
-// Profiles are the simulated stores by name.
-var Profiles = map[string]func() simulated.Profile{
-	"gcs": simulated.GCS, "s3": simulated.S3, "azure": simulated.Azure,
-}
 
 // requestMax bounds a simulated request, none of which takes nearly as long. Virtual time
 // keeps timers that were stopped until they would have fired: with the 30 s that a handle
 // has by default, those of all requests would be a fifth of the heap.
 const requestMax = 3 * time.Second
-
-// Options say where the objects are.
-type Options struct {
-	// Profile is the name of a simulated store, in virtual time.
-	Profile string
-	// Throttle limits the simulated store to one write per second and object.
-	Throttle bool
-	// URL is that of a real store, see package bucketurl; it overrides Profile.
-	URL string
-	// Name is what reports call the store; by default Profile, or the URL's scheme.
-	Name string
-}
-
-// Flags adds the options to a program's flags.
-func (o *Options) Flags(f *flag.FlagSet) {
-	names := strings.Join(slices.Sorted(maps.Keys(Profiles)), ", ")
-	f.StringVar(&o.Profile, "profile", "gcs", "simulated store in virtual time: "+names)
-	f.BoolVar(&o.Throttle, "throttle", false,
-		"the simulated store takes one write per second and object")
-	f.StringVar(&o.URL, "bucket", "", "URL of a real store, instead of a simulated one")
-}
-
-// Virtual tells whether the store is a simulated one, for package virtual.
-func (o Options) Virtual() bool { return o.URL == "" }
-
-// String is what reports call the store.
-func (o Options) String() string {
-	switch scheme, _, _ := strings.Cut(o.URL, "://"); {
-	case o.Name != "":
-		return o.Name
-	case !o.Virtual():
-		return scheme
-	case o.Throttle:
-		return o.Profile + ", throttled"
-	}
-	return o.Profile
-}
 
 // Bucket holds one database. Its handles are like those of different processes.
 type Bucket struct {
@@ -129,11 +85,14 @@ func (b *Bucket) Handle(ctx context.Context, opts ...strictkv.Option) (*strictkv
 // Handles returns those that are open.
 func (b *Bucket) Handles() []*strictkv.DB { return b.handles }
 
-// Objects is the store without simulated latency.
-func (b *Bucket) Objects() backend.Backend { return b.objects }
-
-// Profile is that of a simulated store, else zero.
-func (b *Bucket) Profile() simulated.Profile { return b.profile }
+// Raw is the store without this library, with its latency.
+func (b *Bucket) Raw() raw.Store {
+	prefix := b.name + "-raw"
+	if b.sim != nil {
+		return raw.Store{Backend: b.sim, Prefix: prefix}
+	}
+	return raw.Store{Backend: b.objects, Prefix: prefix}
+}
 
 // Throttled is the number of writes that a simulated store has refused as too frequent.
 func (b *Bucket) Throttled() int64 {
@@ -141,6 +100,43 @@ func (b *Bucket) Throttled() int64 {
 		return 0
 	}
 	return int64(b.sim.Counts().Throttled)
+}
+
+// putCount is how many writes PutMs measures.
+const putCount = 50
+
+// fractionTime is how long Fraction measures.
+const fractionTime = 3 * time.Second
+
+// Fraction compares the requests per second of a load on a real store with those of as many
+// workers that send the same requests in a bare loop, right after it. It is 0 for a simulated
+// store, which has no limit.
+func (b *Bucket) Fraction(ctx context.Context, l *load.Result, size int) (float64, error) {
+	if b.sim != nil {
+		return 0, nil
+	}
+	mix := raw.Mix{
+		Gets:      float64(l.Stats.Gets - l.Stats.NotModified),
+		Unchanged: float64(l.Stats.NotModified), Puts: float64(l.Stats.Puts),
+	}
+	bare, err := b.Raw().Rate(ctx, mix, len(l.Workers), size, fractionTime)
+	if err != nil {
+		return 0, err
+	}
+	return float64(l.Stats.Requests()) / l.Time.Seconds() / bare, nil
+}
+
+// PutMs is the mean latency of a write, in ms: a simulated store's by its profile, a real
+// one's as measured now, with objects of a size.
+func (b *Bucket) PutMs(ctx context.Context, size int) (float64, error) {
+	if b.sim != nil {
+		return float64(b.profile.Put.Mean) / float64(time.Millisecond), nil
+	}
+	rows, err := b.Raw().Latency(ctx, size, putCount)
+	if err != nil {
+		return 0, err
+	}
+	return rows[0].Mean, nil
 }
 
 // Close closes all handles, removes the objects of a real store, and closes that.
