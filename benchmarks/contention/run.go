@@ -100,7 +100,7 @@ func (s settings) run(ctx context.Context, seed int) (r row, err error) {
 	}
 	r = s.row(result, seed)
 	r.Throttled = b.Throttled()
-	r.OfRaw, err = b.Fraction(ctx, result, valueSize)
+	r.OfRaw, err = b.Fraction(ctx, result, s.Keys, valueSize)
 	return r, err
 }
 

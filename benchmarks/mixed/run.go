@@ -71,6 +71,7 @@ const (
 	kindRead
 	kindWeak
 
+	keysMax     = 2 // of a transaction
 	updateShare = 10
 	readShare   = 60
 	staleness   = 10 * time.Second
@@ -126,7 +127,7 @@ func (s settings) run(ctx context.Context, seed int, progress io.Writer) (r row,
 	}
 	r = s.row(result, seed)
 	r.Resident = resident
-	r.OfRaw, err = b.Fraction(ctx, result, s.ValueSize)
+	r.OfRaw, err = b.Fraction(ctx, result, keysMax, s.ValueSize)
 	return r, err
 }
 

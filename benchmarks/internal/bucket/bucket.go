@@ -33,16 +33,21 @@ type Bucket struct {
 	handles []*strictkv.DB
 }
 
+// cloud is a simulated store that is reached by a network, as real ones are.
+type cloud struct{ *simulated.Backend }
+
+// SendsOnce is false: what is on its way may arrive twice, for all that the caller knows.
+func (cloud) SendsOnce() bool { return false }
+
 // Open makes a bucket. A simulated one must be opened, used and closed within one call of
 // virtual.Run.
 func Open(ctx context.Context, o Options) (*Bucket, error) {
 	if o.Virtual() {
-		profile, ok := Profiles[o.Profile]
-		if !ok {
-			return nil, fmt.Errorf("open bucket: no profile %q", o.Profile)
+		profile, err := o.latencies()
+		if err != nil {
+			return nil, fmt.Errorf("open bucket: %w", err)
 		}
-		b := &Bucket{name: "bench", profile: profile(), objects: memory.New()}
-		b.profile.OneWritePerSecond = o.Throttle
+		b := &Bucket{name: "bench", profile: profile, objects: memory.New()}
 		b.sim = simulated.New(b.objects, nil, b.profile)
 		return b, nil
 	}
@@ -55,7 +60,7 @@ func Open(ctx context.Context, o Options) (*Bucket, error) {
 // way is one more process's way to the store.
 func (b *Bucket) way(ctx context.Context) (backend.Backend, error) {
 	if b.sim != nil {
-		return b.sim, nil
+		return cloud{b.sim}, nil
 	}
 	opened, err := bucketurl.Open(ctx, b.url)
 	if err != nil {
@@ -108,10 +113,13 @@ const putCount = 50
 // fractionTime is how long Fraction measures.
 const fractionTime = 3 * time.Second
 
-// Fraction compares the requests per second of a load on a real store with those of as many
-// workers that send the same requests in a bare loop, right after it. It is 0 for a simulated
+// Fraction compares the requests per second of a load on a real store with those of a bare
+// loop that sends the same kinds of requests, right after it, with as many under way at once
+// as the load's workers have, if each transaction has as many keys. It is 0 for a simulated
 // store, which has no limit.
-func (b *Bucket) Fraction(ctx context.Context, l *load.Result, size int) (float64, error) {
+func (b *Bucket) Fraction(
+	ctx context.Context, l *load.Result, keys, size int,
+) (float64, error) {
 	if b.sim != nil {
 		return 0, nil
 	}
@@ -119,7 +127,7 @@ func (b *Bucket) Fraction(ctx context.Context, l *load.Result, size int) (float6
 		Gets:      float64(l.Stats.Gets - l.Stats.NotModified),
 		Unchanged: float64(l.Stats.NotModified), Puts: float64(l.Stats.Puts),
 	}
-	bare, err := b.Raw().Rate(ctx, mix, len(l.Workers), size, fractionTime)
+	bare, err := b.Raw().Rate(ctx, mix, len(l.Workers)*keys, size, fractionTime)
 	if err != nil {
 		return 0, err
 	}

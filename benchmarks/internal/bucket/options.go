@@ -3,10 +3,12 @@ package bucket
 import (
 	"context"
 	"flag"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/strictkv/strictkv/backend/simulated"
 	"github.com/strictkv/strictkv/benchmarks/internal/server"
@@ -18,10 +20,17 @@ var Profiles = map[string]func() simulated.Profile{
 	"gcs": simulated.GCS, "s3": simulated.S3, "azure": simulated.Azure,
 }
 
+// ProfileNames are those of Profiles, separated by commas.
+func ProfileNames() string {
+	return strings.Join(slices.Sorted(maps.Keys(Profiles)), ", ")
+}
+
 // Options say where the objects are.
 type Options struct {
 	// Profile is the name of a simulated store, in virtual time.
 	Profile string
+	// Constant, if it is not 0, is what each request takes, instead of Profile.
+	Constant time.Duration
 	// Throttle limits the simulated store to one write per second and object.
 	Throttle bool
 	// URL is that of a real store, see package bucketurl; it overrides Profile.
@@ -32,8 +41,8 @@ type Options struct {
 
 // Flags adds the options to a program's flags.
 func (o *Options) Flags(f *flag.FlagSet) {
-	names := strings.Join(slices.Sorted(maps.Keys(Profiles)), ", ")
-	f.StringVar(&o.Profile, "profile", "gcs", "simulated store in virtual time: "+names)
+	f.StringVar(&o.Profile, "profile", "gcs",
+		"simulated store in virtual time: "+ProfileNames())
 	f.BoolVar(&o.Throttle, "throttle", false,
 		"the simulated store takes one write per second and object")
 	f.StringVar(&o.URL, "bucket", "", "URL of a real store, instead of a simulated one")
@@ -43,6 +52,20 @@ func (o *Options) Flags(f *flag.FlagSet) {
 
 // Virtual tells whether the store is a simulated one, for package virtual.
 func (o Options) Virtual() bool { return o.URL == "" }
+
+func (o Options) latencies() (p simulated.Profile, err error) {
+	named, ok := Profiles[o.Profile]
+	switch {
+	case o.Constant > 0:
+		p = simulated.Constant(o.Constant)
+	case ok:
+		p = named()
+	default:
+		return p, fmt.Errorf("no profile %q", o.Profile)
+	}
+	p.OneWritePerSecond = o.Throttle
+	return p, nil
+}
 
 // Start starts the server that the options name, if they do. It stops when t ends.
 func (o *Options) Start(t *testing.T) (err error) {
