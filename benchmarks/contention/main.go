@@ -57,6 +57,9 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	if s.Keys < 1 || s.Processes < 1 || s.Workers < 1 || *seeds < 1 {
 		return errors.New("contention: want at least 1 key, process, worker and seed")
 	}
+	if err := s.Bucket.Start(t); err != nil {
+		return err
+	}
 	if *all {
 		rows, checks, err := checkGoals(t, s, *seeds, progress)
 		if err != nil {

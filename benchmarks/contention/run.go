@@ -10,7 +10,6 @@ import (
 
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
 	"github.com/strictkv/strictkv/benchmarks/internal/load"
-	"github.com/strictkv/strictkv/benchmarks/internal/virtual"
 )
 
 // settings are one measurement.
@@ -20,7 +19,7 @@ type settings struct {
 	Processes, Workers int
 	Keys, Overlap      int
 	Warm, Time         time.Duration
-	// PutMs is the mean latency of a write of a real store.
+	// PutMs is the mean latency of a write.
 	PutMs float64
 }
 
@@ -51,6 +50,7 @@ type row struct {
 	Puts      int64   `json:"puts"`
 	PutsPer   float64 `json:"puts_per_commit"`
 	Failed    int64   `json:"failed" show:"nonzero"`
+	OfRaw     float64 `json:"of_raw" show:"nonzero"`
 	Throttled int64   `json:"throttled" show:"nonzero"`
 }
 
@@ -61,12 +61,7 @@ func measure(t *testing.T, s settings, seed int, progress io.Writer) (r row, err
 		return err
 	}
 	began := time.Now()
-	if s.Bucket.Virtual() {
-		err = virtual.Run(t, run)
-	} else {
-		err = run(t.Context())
-	}
-	if err != nil {
+	if err = s.Bucket.Run(t, run); err != nil {
 		return r, fmt.Errorf("measure %s %dx%d: %w", s.Scenario, s.Processes, s.Workers, err)
 	}
 	fmt.Fprintf(progress, "%s, %s, %d x %d, %d keys, seed %d: %.1f/s (took %.1f s)\n", s.Bucket,
@@ -94,8 +89,8 @@ func (s settings) run(ctx context.Context, seed int) (r row, err error) {
 			return row{}, err
 		}
 	}
-	if s.Bucket.Virtual() {
-		s.PutMs = float64(b.Profile().Put.Mean) / float64(time.Millisecond)
+	if s.PutMs, err = b.PutMs(ctx, valueSize); err != nil {
+		return row{}, err
 	}
 	result, err := load.Run(ctx, load.Options{
 		Handles: b.Handles(), Workers: s.Workers, Warm: s.Warm, Measure: s.Time, Seed: uint64(seed),
@@ -105,7 +100,8 @@ func (s settings) run(ctx context.Context, seed int) (r row, err error) {
 	}
 	r = s.row(result, seed)
 	r.Throttled = b.Throttled()
-	return r, nil
+	r.OfRaw, err = b.Fraction(ctx, result, s.Keys, valueSize)
+	return r, err
 }
 
 // row makes a row of the kind of transactions that counts. Fairness is among the workers of

@@ -54,6 +54,9 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	if s.Keys < 2 || s.Parallel < 1 || *seeds < 1 || s.ValueSize < 1 {
 		return errors.New("mixed: want at least 2 keys, 1 byte, and 1 of the others")
 	}
+	if err := s.Bucket.Start(t); err != nil {
+		return err
+	}
 	if *all {
 		rows, checks, err := checkGoals(t, s, *seeds, progress)
 		if err != nil {

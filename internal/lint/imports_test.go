@@ -123,6 +123,9 @@ var directions = []row{
 
 	{"examples/...", append([]string{kong, "examples/..."}, public...),
 		"an example is a user's program: it sees what users see"},
+	{"benchmarks/internal/server", []string{
+		"testing", "backend/bucketurl/bucketurltest", "github.com/fsouza/fake-gcs-server",
+	}, "it starts the stand-ins of the tests for benchmarks"},
 	{"benchmarks/...", append([]string{
 		"benchmarks/...", "internal/history", "testing", "github.com/HdrHistogram/hdrhistogram-go",
 		"gonum.org/v1/plot",
@@ -241,7 +244,7 @@ func TestDirections(t *testing.T) {
 	testOnly := []string{
 		"internal/sim", "internal/lint", "backend/backendtest", "backend/gcs/gcstest",
 		"backend/azure/azuretest", "backend/s3/s3test", "backend/backendtest/faultproxy",
-		"backend/bucketurl/bucketurltest",
+		"backend/bucketurl/bucketurltest", "benchmarks/internal/server",
 	}
 	wrappers := []string{"backend/faulty", "backend/simulated"}
 	for _, r := range directions {

@@ -5,11 +5,7 @@ package bucket
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/strictkv/strictkv"
@@ -17,49 +13,14 @@ import (
 	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/backend/simulated"
+	"github.com/strictkv/strictkv/benchmarks/internal/load"
+	"github.com/strictkv/strictkv/benchmarks/internal/raw"
 )
 
-// Profiles are the simulated stores by name.
-var Profiles = map[string]func() simulated.Profile{
-	"gcs": simulated.GCS, "s3": simulated.S3, "azure": simulated.Azure,
-}
-
-// Options say where the objects are.
-type Options struct {
-	// Profile is the name of a simulated store, in virtual time.
-	Profile string
-	// Throttle limits the simulated store to one write per second and object.
-	Throttle bool
-	// URL is that of a real store, see package bucketurl; it overrides Profile.
-	URL string
-	// Name is what reports call the store; by default Profile, or the URL's scheme.
-	Name string
-}
-
-// Flags adds the options to a program's flags.
-func (o *Options) Flags(f *flag.FlagSet) {
-	names := strings.Join(slices.Sorted(maps.Keys(Profiles)), ", ")
-	f.StringVar(&o.Profile, "profile", "gcs", "simulated store in virtual time: "+names)
-	f.BoolVar(&o.Throttle, "throttle", false,
-		"the simulated store takes one write per second and object")
-	f.StringVar(&o.URL, "bucket", "", "URL of a real store, instead of a simulated one")
-}
-
-// Virtual tells whether the store is a simulated one, for package virtual.
-func (o Options) Virtual() bool { return o.URL == "" }
-
-// String is what reports call the store.
-func (o Options) String() string {
-	switch scheme, _, _ := strings.Cut(o.URL, "://"); {
-	case o.Name != "":
-		return o.Name
-	case !o.Virtual():
-		return scheme
-	case o.Throttle:
-		return o.Profile + ", throttled"
-	}
-	return o.Profile
-}
+// requestMax bounds a simulated request, none of which takes nearly as long. Virtual time
+// keeps timers that were stopped until they would have fired: with the 30 s that a handle
+// has by default, those of all requests would be a fifth of the heap.
+const requestMax = 3 * time.Second
 
 // Bucket holds one database. Its handles are like those of different processes.
 type Bucket struct {
@@ -72,16 +33,21 @@ type Bucket struct {
 	handles []*strictkv.DB
 }
 
+// cloud is a simulated store that is reached by a network, as real ones are.
+type cloud struct{ *simulated.Backend }
+
+// SendsOnce is false: what is on its way may arrive twice, for all that the caller knows.
+func (cloud) SendsOnce() bool { return false }
+
 // Open makes a bucket. A simulated one must be opened, used and closed within one call of
 // virtual.Run.
 func Open(ctx context.Context, o Options) (*Bucket, error) {
 	if o.Virtual() {
-		profile, ok := Profiles[o.Profile]
-		if !ok {
-			return nil, fmt.Errorf("open bucket: no profile %q", o.Profile)
+		profile, err := o.latencies()
+		if err != nil {
+			return nil, fmt.Errorf("open bucket: %w", err)
 		}
-		b := &Bucket{name: "bench", profile: profile(), objects: memory.New()}
-		b.profile.OneWritePerSecond = o.Throttle
+		b := &Bucket{name: "bench", profile: profile, objects: memory.New()}
 		b.sim = simulated.New(b.objects, nil, b.profile)
 		return b, nil
 	}
@@ -94,7 +60,7 @@ func Open(ctx context.Context, o Options) (*Bucket, error) {
 // way is one more process's way to the store.
 func (b *Bucket) way(ctx context.Context) (backend.Backend, error) {
 	if b.sim != nil {
-		return b.sim, nil
+		return cloud{b.sim}, nil
 	}
 	opened, err := bucketurl.Open(ctx, b.url)
 	if err != nil {
@@ -110,6 +76,9 @@ func (b *Bucket) Handle(ctx context.Context, opts ...strictkv.Option) (*strictkv
 	if err != nil {
 		return nil, err
 	}
+	if b.sim != nil {
+		opts = append(opts, strictkv.WithRequests(strictkv.Requests{Timeout: requestMax}))
+	}
 	db, err := strictkv.Open(ctx, b.name, way, opts...)
 	if err != nil {
 		return nil, err
@@ -121,11 +90,14 @@ func (b *Bucket) Handle(ctx context.Context, opts ...strictkv.Option) (*strictkv
 // Handles returns those that are open.
 func (b *Bucket) Handles() []*strictkv.DB { return b.handles }
 
-// Objects is the store without simulated latency.
-func (b *Bucket) Objects() backend.Backend { return b.objects }
-
-// Profile is that of a simulated store, else zero.
-func (b *Bucket) Profile() simulated.Profile { return b.profile }
+// Raw is the store without this library, with its latency.
+func (b *Bucket) Raw() raw.Store {
+	prefix := b.name + "-raw"
+	if b.sim != nil {
+		return raw.Store{Backend: b.sim, Prefix: prefix}
+	}
+	return raw.Store{Backend: b.objects, Prefix: prefix}
+}
 
 // Throttled is the number of writes that a simulated store has refused as too frequent.
 func (b *Bucket) Throttled() int64 {
@@ -133,6 +105,46 @@ func (b *Bucket) Throttled() int64 {
 		return 0
 	}
 	return int64(b.sim.Counts().Throttled)
+}
+
+// putCount is how many writes PutMs measures.
+const putCount = 50
+
+// fractionTime is how long Fraction measures.
+const fractionTime = 3 * time.Second
+
+// Fraction compares the requests per second of a load on a real store with those of a bare
+// loop that sends the same kinds of requests, right after it, with as many under way at once
+// as the load's workers have, if each transaction has as many keys. It is 0 for a simulated
+// store, which has no limit.
+func (b *Bucket) Fraction(
+	ctx context.Context, l *load.Result, keys, size int,
+) (float64, error) {
+	if b.sim != nil {
+		return 0, nil
+	}
+	mix := raw.Mix{
+		Gets:      float64(l.Stats.Gets - l.Stats.NotModified),
+		Unchanged: float64(l.Stats.NotModified), Puts: float64(l.Stats.Puts),
+	}
+	bare, err := b.Raw().Rate(ctx, mix, len(l.Workers)*keys, size, fractionTime)
+	if err != nil {
+		return 0, err
+	}
+	return float64(l.Stats.Requests()) / l.Time.Seconds() / bare, nil
+}
+
+// PutMs is the mean latency of a write, in ms: a simulated store's by its profile, a real
+// one's as measured now, with objects of a size.
+func (b *Bucket) PutMs(ctx context.Context, size int) (float64, error) {
+	if b.sim != nil {
+		return float64(b.profile.Put.Mean) / float64(time.Millisecond), nil
+	}
+	rows, err := b.Raw().Latency(ctx, size, putCount)
+	if err != nil {
+		return 0, err
+	}
+	return rows[0].Mean, nil
 }
 
 // Close closes all handles, removes the objects of a real store, and closes that.

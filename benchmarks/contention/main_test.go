@@ -1,0 +1,106 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
+)
+
+func short() settings {
+	return settings{
+		Bucket: bucket.Options{Profile: "gcs"}, Warm: time.Second, Time: 5 * time.Second,
+		Processes: 1, Workers: 1, Keys: 1, Overlap: 100, Scenario: "update",
+	}
+}
+
+// TestFigures: without contention they follow from the latency of a write.
+func TestFigures(t *testing.T) {
+	for name, x := range map[string]struct {
+		change  func(s *settings)
+		perPut  float64 // for each worker
+		putsPer float64
+	}{
+		"alone":     {func(*settings) {}, 1, 1},
+		"own keys":  {func(s *settings) { s.Workers, s.Overlap = 8, 0 }, 8, 1},
+		"processes": {func(s *settings) { s.Processes, s.Overlap = 8, 0 }, 8, 1},
+		"two keys":  {func(s *settings) { s.Keys = 2 }, 70. / 80, 2},
+		"inserts":   {func(s *settings) { s.Workers, s.Scenario = 8, "insert" }, 8, 1},
+		"s3":        {func(s *settings) { s.Bucket.Profile = "s3" }, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := short()
+			x.change(&s)
+			r, err := measure(t, s, 1, io.Discard)
+			require.NoError(t, err)
+			assert.InEpsilon(t, x.perPut, r.PerPut, 0.15)
+			assert.InEpsilon(t, x.putsPer, r.PutsPer, 0.05)
+			assert.InEpsilon(t, r.PerSecond, float64(r.Commits)/5, 0.01)
+			assert.Less(t, 0.8, r.Slowest)
+			assert.Less(t, r.Fastest, 1.2)
+			assert.LessOrEqual(t, r.P50, r.P95)
+			assert.LessOrEqual(t, r.P95, r.Max)
+			assert.Zero(t, r.Retries+float64(r.Failed))
+		})
+	}
+}
+
+// TestOverlap: the more keys are shared, the more transactions are run again.
+func TestOverlap(t *testing.T) {
+	last := -1.0
+	for _, percent := range []int{0, 50, 100} {
+		s := short()
+		s.Processes, s.Overlap = 4, percent
+		r, err := measure(t, s, 1, io.Discard)
+		require.NoError(t, err)
+		assert.Greater(t, r.Retries, last, "%d %%", percent)
+		last = r.Retries
+	}
+}
+
+func TestThrottle(t *testing.T) {
+	s := short()
+	s.Bucket.Throttle, s.Time = true, 20*time.Second
+	r, err := measure(t, s, 1, io.Discard)
+	require.NoError(t, err)
+	assert.InDelta(t, 1, r.PerSecond, 0.15, "one write per second")
+	assert.Positive(t, r.Throttled)
+	assert.Equal(t, "gcs, throttled", r.Store)
+}
+
+func TestGoals(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "goals")
+	var out strings.Builder
+	args := []string{"-goals", "-seeds", "1", "-warm", "1s", "-time", "2s", "-out", base}
+	require.NoError(t, program(t, args, &out, io.Discard))
+	for _, name := range []string{".csv", ".json", "-goals.csv", "-goals.json"} {
+		assert.FileExists(t, base+name)
+	}
+	rows, err := os.ReadFile(base + ".csv")
+	require.NoError(t, err)
+	checks, err := os.ReadFile(base + "-goals.csv")
+	require.NoError(t, err)
+	assert.Equal(t, 1+len(goals(settings{})), strings.Count(string(rows), "\n"))
+	bounds := 0
+	for _, g := range goals(settings{}) {
+		bounds += len(g.bounds)
+	}
+	assert.Equal(t, 1+bounds, strings.Count(string(checks), "\n"))
+	assert.Contains(t, out.String(), "10 keys against 8 direct writers")
+}
+
+func TestArguments(t *testing.T) {
+	for _, bad := range [][]string{
+		{"-keys", "0"}, {"-seeds", "0"}, {"-scenario", "none"}, {"-profile", "none"}, {"-none"},
+		{"-server", "none"},
+	} {
+		assert.Error(t, program(t, bad, io.Discard, io.Discard), bad)
+	}
+}

@@ -1,0 +1,62 @@
+// Package server starts stand-ins for the clouds' stores, for benchmarks on one machine.
+package server
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/fsouza/fake-gcs-server/fakestorage"
+
+	"github.com/strictkv/strictkv/backend/bucketurl/bucketurltest"
+)
+
+// fakeGCS is started here, not by package bucketurltest: on files, since its memory is slow
+// beyond a thousand objects, and without the proxy that corrects it, which is slow as well.
+// What it gets wrong, conditions of reads and of deletes, costs speed only: an answer that
+// should have been "not modified" brings the data.
+const fakeGCS = "fake-gcs-server"
+
+// Names are those that Start knows, separated by commas.
+func Names() string {
+	var names []string
+	for _, s := range bucketurltest.Stores {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Start starts a store, makes a bucket, and returns its URL. It stops when t ends; until then
+// the environment has what package bucketurl needs. A server that is no part of this module
+// must be named by the environment: STRICTKV_AZURITE, STRICTKV_VERSITYGW, STRICTKV_MOTO; see
+// docs/testing.md.
+func Start(t *testing.T, name string) (string, error) {
+	if name == fakeGCS {
+		return startFakeGCS(t)
+	}
+	for _, s := range bucketurltest.Stores {
+		if s.Name == name {
+			return s.Bucket(t), nil
+		}
+	}
+	return "", fmt.Errorf("start server: no %q, but %s", name, Names())
+}
+
+func startFakeGCS(t *testing.T) (string, error) {
+	dir, err := os.MkdirTemp("", "strictkv-bench-")
+	if err != nil {
+		return "", err
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	fake, err := fakestorage.NewServerWithOptions(fakestorage.Options{
+		Scheme: "http", Host: "127.0.0.1", PublicHost: "127.0.0.1", StorageRoot: dir,
+	})
+	if err != nil {
+		return "", fmt.Errorf("start %s: %w", fakeGCS, err)
+	}
+	t.Cleanup(fake.Stop)
+	fake.CreateBucketWithOpts(fakestorage.CreateBucketOpts{Name: "bench"})
+	t.Setenv("STORAGE_EMULATOR_HOST", fake.URL())
+	return "gs://bench", nil
+}

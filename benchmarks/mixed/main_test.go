@@ -1,0 +1,79 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
+)
+
+func short(clients int) settings {
+	return settings{
+		Bucket: bucket.Options{Profile: "gcs"}, Keys: 2000, Clients: clients, Parallel: 4,
+		Warm: time.Second, Time: 3 * time.Second, ValueSize: 100,
+	}
+}
+
+// TestFigures: one client's follow from the latencies.
+func TestFigures(t *testing.T) {
+	r, err := measure(t, short(2), 1, io.Discard)
+	require.NoError(t, err)
+	assert.InDelta(t, 140, r.UpdateP50, 25, "a round of reads, and one of writes")
+	assert.InDelta(t, 95, r.ReadP50, 15, "two rounds of reads")
+	assert.InDelta(t, 56, r.WeakP50, 10, "one read")
+	assert.InDelta(t, 0.4, r.Puts, 0.15, "one of ten writes 2 keys, and resolves them")
+	assert.InDelta(t, r.Requests, r.Gets+r.Puts+r.Deletes+r.Lists, 1e-9)
+	assert.InDelta(t, 5*r.Puts+0.4*r.Gets, r.CostGCS, 1e-9, "dollars per million")
+	assert.InEpsilon(t, 8/0.087, r.PerSecond, 0.15, "8 at once, each of 87 ms on average")
+	assert.Zero(t, r.Failed)
+}
+
+func TestSweep(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "sweep")
+	args := strings.Fields("-clients 1,3 -seeds 2 -keys 500 -parallel 2 -warm 1s -time 2s -out")
+	require.NoError(t, program(t, append(args, base), io.Discard, io.Discard))
+	text, err := os.ReadFile(base + ".csv")
+	require.NoError(t, err)
+	assert.Equal(t, 1+2*2, strings.Count(string(text), "\n"))
+	assert.FileExists(t, base+".json")
+}
+
+// TestFakeGCS runs the mix on a server, over HTTP.
+func TestFakeGCS(t *testing.T) {
+	s := short(2)
+	s.Keys, s.Warm, s.Time = 100, 0, 200*time.Millisecond
+	s.Bucket.Server = "fake-gcs-server"
+	require.NoError(t, s.Bucket.Start(t))
+	r, err := measure(t, s, 1, io.Discard)
+	require.NoError(t, err)
+	assert.Positive(t, r.Count)
+	assert.Positive(t, r.OfRaw)
+	assert.Equal(t, "fake-gcs-server", r.Store)
+}
+
+func TestArguments(t *testing.T) {
+	for _, bad := range [][]string{
+		{"-keys", "1"}, {"-clients", "1,x"}, {"-clients", "0"}, {"-seeds", "0"}, {"-none"},
+	} {
+		assert.Error(t, program(t, bad, io.Discard, io.Discard), bad)
+	}
+}
+
+// TestGoalsHaveBounds: each promise of throughput, latency, requests and memory is checked.
+func TestGoalsHaveBounds(t *testing.T) {
+	bounds := 0
+	for _, g := range goals(short(1)) {
+		for _, b := range g.bounds {
+			bounds++
+			assert.Zero(t, b.of(row{}), b.target.Figure)
+		}
+	}
+	assert.Equal(t, 10, bounds)
+}

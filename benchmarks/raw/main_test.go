@@ -1,0 +1,28 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestProgram(t *testing.T) {
+	dir := t.TempDir()
+	for name, args := range map[string][]string{
+		"simulated": {"-profile", "s3"},
+		"folder":    {"-bucket", "file://" + filepath.Join(dir, "folder") + "?nosync=true"},
+	} {
+		base := filepath.Join(dir, name)
+		args = append(args, "-n", "3", "-out", base)
+		require.NoError(t, program(t, args, io.Discard, io.Discard), name)
+		text, err := os.ReadFile(base + ".csv")
+		require.NoError(t, err)
+		assert.Equal(t, 1+3*3, strings.Count(string(text), "\n"), name)
+	}
+	assert.Error(t, program(t, []string{"-n", "0"}, io.Discard, io.Discard))
+}

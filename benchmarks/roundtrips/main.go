@@ -1,0 +1,58 @@
+// Command roundtrips prints, for each kind of transaction, how many rounds of requests it
+// waits for, which requests it makes, and how many milliseconds that takes: cold, warm, and
+// when another process has changed the keys.
+//
+//	go run ./benchmarks/roundtrips -profile s3
+package main
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
+	"github.com/strictkv/strictkv/benchmarks/internal/report"
+	"github.com/strictkv/strictkv/benchmarks/internal/virtual"
+)
+
+func main() {
+	virtual.Main(func(t *testing.T) error {
+		err := program(t, os.Args[1:], os.Stdout, os.Stderr)
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
+		return err
+	})
+}
+
+// program runs the command with its arguments.
+func program(t *testing.T, args []string, out, progress io.Writer) error {
+	var o bucket.Options
+	f := flag.NewFlagSet("roundtrips", flag.ContinueOnError)
+	f.SetOutput(progress)
+	f.StringVar(&o.Profile, "profile", "gcs", "simulated store: "+bucket.ProfileNames())
+	runs := f.Int("runs", 300, "transactions of each kind that are timed")
+	base := f.String("out", "", "write results to this path, with .csv and .json added")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if *runs < 1 {
+		return errors.New("roundtrips: want at least 1 run")
+	}
+	var rows []row
+	for _, k := range kinds {
+		for _, s := range k.states {
+			r, err := measure(t, o, k, s, *runs)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, r)
+		}
+	}
+	if err := report.Table(out, rows); err != nil || *base == "" {
+		return err
+	}
+	return report.Files(*base, rows)
+}
