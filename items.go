@@ -30,15 +30,16 @@ type WalkProgress struct {
 	Done int64
 }
 
-// Progress has f called about once for 1000 keys listed, and at the end, always by the
-// goroutine that called Items or Drop.
+// Progress has f called about once for 1000 keys listed, and at the end (but not of a loop
+// that is left, or that an error ends), always by the goroutine that runs Items or Drop.
 func Progress(f func(WalkProgress)) WalkOption {
 	return func(w *walk) { w.tell = f }
 }
 
-// walk is what options say of an Items or a Drop.
+// walk is an Items or a Drop.
 type walk struct {
 	tell func(WalkProgress)
+	WalkProgress
 }
 
 func newWalk(opts []WalkOption) (walk, error) {
@@ -50,6 +51,106 @@ func newWalk(opts []WalkOption) (walk, error) {
 		opt(&w)
 	}
 	return w, nil
+}
+
+// Items yields the keys of c within the range, in their order, with their values. It is
+// not a transaction, and can't conflict: it is for exports, and for walking millions of
+// keys. Each item was current at an instant within the loop and before it was yielded,
+// but no two need have been at the same one. A key that has a value from the loop's
+// beginning to its end is yielded exactly once; whether one is that is created or deleted
+// meanwhile, is left open. For a snapshot use DB.View with Tx.Scan.
+//
+// Values are read many in parallel, ahead of the loop: by 1024 keys or 16 MiB at most, so
+// that in a loop that takes long, an item may be as old as what came in that time. Memory does
+// not depend on the number of keys. Collections nested in c are not walked. It costs a list
+// request for each 1000 keys, tombstones included, and a read for each value that the cache
+// does not have at the version listed; keys only cost none. Reverse lists all of the range
+// before the first item comes.
+//
+// A loop that was left goes on behind its last key, in another process too, with the range
+// that begins there: From: append(key, 0), or in reverse To: key.
+//
+// An error ends the loop: ErrClosed, ErrInvalid, ErrInvalidKey, ErrCorrupt, ErrFormat,
+// ErrUnavailable, the backend's, and the context's.
+func (c *Collection) Items(
+	ctx context.Context, r Range, opts ...WalkOption,
+) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		w, err := newWalk(opts)
+		if err == nil {
+			err = c.begin()
+		}
+		if err != nil {
+			yield(Item{}, fmt.Errorf("items: %w", err))
+			return
+		}
+		defer c.db.end()
+		if err := w.items(ctx, c, r, yield); err != nil {
+			yield(Item{}, fmt.Errorf("items: %w", err))
+		}
+	}
+}
+
+// items walks the range. It returns nil if the consumer has left.
+func (w *walk) items(
+	ctx context.Context, c *Collection, r Range, yield func(Item, error) bool,
+) error {
+	cells, err := c.interval(r)
+	if err != nil {
+		return err
+	}
+	walker := scan.New(c.db.st, c.db.rs).Walk(ctx, cells, scan.WalkOptions{Since: c.db.st.Tick()})
+	defer walker.Stop()
+	for r.Limit == 0 || w.Done < int64(r.Limit) {
+		found, more, err := walker.Next()
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		w.listed(int64(walker.Listed()))
+		if !found.Present() {
+			continue
+		}
+		item, err := c.item(found, r.KeysOnly)
+		if err != nil {
+			return err
+		}
+		w.Done++
+		if !yield(item, nil) {
+			return nil
+		}
+	}
+	w.Listed = int64(walker.Listed())
+	if w.tell != nil {
+		w.tell(w.WalkProgress)
+	}
+	return nil
+}
+
+// listed tells how many keys have been listed, if that is worth telling.
+func (w *walk) listed(n int64) {
+	if n < w.Listed+walkProgressEvery {
+		return
+	}
+	w.Listed = n
+	if w.tell != nil {
+		w.tell(w.WalkProgress)
+	}
+}
+
+// item is what the user sees of a cell that has a value.
+func (c *Collection) item(found scan.Item, keyOnly bool) (Item, error) {
+	key, err := c.path.Key(found.Name)
+	if err != nil || keyOnly {
+		return Item{Key: key}, err
+	}
+	data := found.Data
+	if data == nil {
+		data = found.Value().Data
+	}
+	return Item{Key: key, Value: append(make([]byte, 0, len(data)), data...)}, nil
 }
 
 // Collections yields the names of the collections of the database that are not empty: those
