@@ -31,6 +31,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
@@ -42,6 +43,9 @@ type Engine struct {
 	rs    *resolve.Resolver
 	rt    seam.Runtime
 	stats Stats
+	scans *scan.Scanner
+	// memory is what scans with a staleness bound are served from.
+	memory scan.Memory
 	// inlineMax is the size in bytes up to which a value lives in its key's cell.
 	inlineMax int
 }
@@ -65,7 +69,9 @@ type Stats struct {
 
 // New returns an Engine. Values of more than inlineMax bytes become external.
 func New(st *store.Store, rs *resolve.Resolver, inlineMax int) *Engine {
-	return &Engine{st: st, rs: rs, rt: st.Runtime(), inlineMax: inlineMax}
+	return &Engine{
+		st: st, rs: rs, rt: st.Runtime(), inlineMax: inlineMax, scans: scan.New(st, rs),
+	}
 }
 
 // Stats are the counters.
@@ -113,6 +119,8 @@ type txn struct {
 	start time.Time
 	// fresh is what the last refresh has read, for the next run of the function.
 	fresh map[string]resolve.Reading
+	// listed is what the last validation has listed, for the same.
+	listed []*scan.Listing
 	// failures counts attempts that came to nothing.
 	failures int
 	// dead are the cells in which attempts of this transaction may have left an
@@ -136,7 +144,8 @@ type leftover struct {
 // once runs the function and tries to commit what it did. done is false if the
 // function must be run again.
 func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
-	tx := &Tx{t: t}
+	tx := &Tx{t: t, ranges: ranges{known: t.listed}}
+	t.listed = nil
 	ferr := tx.call(fn)
 	t.prune(tx)
 	if len(tx.vanished) > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -75,11 +74,19 @@ func (p *pages) next(ctx context.Context) ([]Found, error) {
 // knownNext is the listing that begins where the scan is, or nil.
 func (p *pages) knownNext() *Listing {
 	for _, l := range p.known {
-		if p.Reverse && l.From < p.To && p.To <= l.To || !p.Reverse && l.Contains(p.From) {
+		if l.begins(p.Range) {
 			return l
 		}
 	}
 	return nil
+}
+
+// begins tells whether the range begins, in its direction, within the listing.
+func (l *Listing) begins(r Range) bool {
+	if r.Reverse {
+		return l.From < r.To && r.To <= l.To
+	}
+	return l.Contains(r.From)
 }
 
 // take takes what is known from a listing.
@@ -102,11 +109,6 @@ func (p *pages) take(l *Listing) []Found {
 		p.From = to
 	}
 	return found
-}
-
-// search returns the index of the first cell that is not before the bound.
-func (l *Listing) search(bound string) int {
-	return sort.Search(len(l.found), func(i int) bool { return l.found[i].Name >= bound })
 }
 
 // page lists the beginning of an interval, up to the bound that it returns.

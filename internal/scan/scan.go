@@ -10,8 +10,6 @@
 package scan
 
 import (
-	"time"
-
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/keyspace"
@@ -59,6 +57,8 @@ type Found struct {
 
 	asked store.Asked
 	live  bool // it is not of a listing that was current at one instant
+	// hopeful says that a Walker counts it among those that may have a value.
+	hopeful bool
 	// known says that the cell was read, or cached: then the rest is set.
 	known   bool
 	present bool
@@ -92,6 +92,26 @@ func (f *Found) isSettled() bool {
 	return cell.ShapeOf(f.Size) != cell.ShapeIntent
 }
 
+// mayLive tells whether the cell has a value, or may have one.
+func (f *Found) mayLive() bool {
+	return f.Present() || !f.known && cell.ShapeOf(f.Size) == cell.ShapeIntent
+}
+
+// matches tells whether the cell, given as it is now, has the effective value that was
+// seen; nil is a name that was not listed.
+func (f *Found) matches(rd resolve.Reading) bool {
+	_, w := rd.Effective()
+	switch {
+	case f == nil:
+		return w.IsZero()
+	case f.Own:
+		return true
+	case f.known:
+		return f.writer == w
+	}
+	return f.Version == rd.Version
+}
+
 // Value is the cell's effective value, if it is known.
 func (f *Found) Value() cell.Value {
 	if f.reading == nil {
@@ -99,15 +119,4 @@ func (f *Found) Value() cell.Value {
 	}
 	v, _ := f.reading.Effective()
 	return v
-}
-
-// Listing is an interval of which all cells are known that have an object.
-type Listing struct {
-	keyspace.Interval
-	// found has the order of names.
-	found []Found
-	// at, if not zero, is an instant at which all of it was current at once.
-	at time.Time
-	// size is what the values take that are kept, in bytes.
-	size int64
 }

@@ -142,9 +142,10 @@ func (w *Walker) land(f *flight) (Item, bool, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.ahead[0] = nil
 	w.ahead = w.ahead[1:]
 	w.bytes -= f.bytes
-	if f.mayLive() {
+	if f.hopeful {
 		w.live--
 	}
 	if f.Present() {
@@ -216,12 +217,6 @@ func (w *Walker) enoughLocked() bool {
 	return w.limit > 0 && w.live > 0 && w.passed+w.live >= w.limit
 }
 
-// mayLive tells whether the listing lets the cell have a value.
-func (f *Found) mayLive() bool {
-	shape := cell.ShapeOf(f.Size)
-	return shape == cell.ShapeValue || shape == cell.ShapeIntent
-}
-
 // startLocked begins to read what the listing does not tell. The caller holds w.mu.
 func (w *Walker) startLocked(f *flight) {
 	if !f.mayLive() {
@@ -230,6 +225,7 @@ func (w *Walker) startLocked(f *flight) {
 	if f.reading == nil || !f.settled {
 		f.known = false
 		if s, ok := w.st.Listed(f.Name, f.Version, f.asked); ok {
+			f.Live = f.Live || s.Version != f.Version
 			f.learn(w.rs.Known(s))
 		}
 		f.known = f.known && f.settled
@@ -279,7 +275,7 @@ func (w *Walker) ask() {
 		w.at = time.Time{}
 	}
 	for i := range found {
-		if found[i].mayLive() {
+		if found[i].hopeful = found[i].mayLive(); found[i].hopeful {
 			w.live++
 		}
 	}
