@@ -222,16 +222,12 @@ func (w *Walker) startLocked(f *flight) {
 	if !f.mayLive() {
 		return
 	}
-	if f.reading == nil || !f.settled {
-		f.known = false
-		if s, ok := w.st.Listed(f.Name, f.Version, f.asked); ok {
-			f.Live = f.Live || s.Version != f.Version
-			f.learn(w.rs.Known(s))
-		}
-		f.known = f.known && f.settled
+	asListed := !f.known
+	if f.known = f.reading != nil && f.settled; !f.known {
+		w.recall(f)
 	}
 	switch {
-	case !f.known && !w.values && cell.ShapeOf(f.Size) == cell.ShapeValue:
+	case !f.known && !w.values && asListed && cell.ShapeOf(f.Size) == cell.ShapeValue:
 		return
 	case !f.known:
 		f.reading, f.bytes, f.Live = nil, f.Size, true
@@ -244,6 +240,20 @@ func (w *Walker) startLocked(f *flight) {
 		f.err = w.load(f)
 		f.done.Set()
 	})
+}
+
+// recall learns what the cache has of a cell. What is not final it leaves to a read: the
+// version of such a cell proves nothing.
+func (w *Walker) recall(f *flight) {
+	s, ok := w.st.Listed(f.Name, f.Version, f.asked)
+	if !ok {
+		return
+	}
+	rd := w.rs.Known(s)
+	if rd.Final() || s.Cell.Intent.Action == cell.Lock {
+		f.Live = f.Live || s.Version != f.Version
+		f.learn(rd)
+	}
 }
 
 // goLocked starts a goroutine that Stop waits for. The caller holds w.mu.
