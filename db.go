@@ -26,6 +26,8 @@ type DB struct {
 	engine *commit.Engine
 	stop   context.CancelFunc // of the background work
 
+	concurrency int // of requests
+
 	mu      seam.Mutex // guards all below
 	closed  bool
 	running int
@@ -78,7 +80,7 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 	})
 	return &DB{
 		name: name, rt: rt, st: st, rs: rs, stop: stop,
-		engine: commit.New(st, rs, s.inlineMax),
+		engine: commit.New(st, rs, s.inlineMax), concurrency: s.concurrency,
 	}, nil
 }
 

@@ -23,11 +23,8 @@ func (tx *Tx) Context() context.Context { return tx.tx.Context() }
 
 // cell is the name of a key's cell; what is wrong with it makes the transaction fail.
 func (tx *Tx) cell(c *Collection, key []byte) (string, error) {
-	switch {
-	case c == nil:
-		return "", tx.tx.Fail(fmt.Errorf("nil collection: %w", ErrInvalid))
-	case c.db != tx.db:
-		return "", tx.tx.Fail(fmt.Errorf("collection of another handle: %w", ErrInvalid))
+	if err := tx.owns(c); err != nil {
+		return "", err
 	}
 	name, err := c.cell(key)
 	if err != nil {

@@ -151,8 +151,7 @@ func (a *attempt) run(p *plan) (end, error) {
 	if a.mode != cell.Pending {
 		return committed, nil
 	}
-	role := resolve.Role{Ranked: true, Priority: a.t.priority}
-	a.stale, err = a.t.validate(p.others, p.others, role)
+	a.stale, err = a.validatePlan(p)
 	if err != nil || a.stale {
 		return dead, err // the commit write was not sent, and never will be
 	}
@@ -297,6 +296,7 @@ func (a *attempt) succeed() {
 	t.e.stats.Committed.Add(1)
 	t.linked = a.members
 	t.replaced(a)
+	t.forget(a.members)
 	if a.mode == 0 {
 		if m := a.members[0]; m.result != store.Applied {
 			t.e.rs.Replaced(m.write)

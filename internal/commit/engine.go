@@ -31,6 +31,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/turn"
@@ -43,6 +44,9 @@ type Engine struct {
 	rs    *resolve.Resolver
 	rt    seam.Runtime
 	stats Stats
+	scans *scan.Scanner
+	// memory is what scans with a staleness bound are served from.
+	memory scan.Memory
 	// inlineMax is the size in bytes up to which a value lives in its key's cell.
 	inlineMax int
 	// line is where transactions wait for others of this handle.
@@ -72,7 +76,8 @@ type Stats struct {
 func New(st *store.Store, rs *resolve.Resolver, inlineMax int) *Engine {
 	rt := st.Runtime()
 	return &Engine{
-		st: st, rs: rs, rt: rt, inlineMax: inlineMax, line: turn.NewLine[*txn](rt),
+		st: st, rs: rs, rt: rt, inlineMax: inlineMax, scans: scan.New(st, rs),
+		line: turn.NewLine[*txn](rt),
 	}
 }
 
@@ -130,6 +135,8 @@ type txn struct {
 	start time.Time
 	// fresh is what the last refresh has read, for the next run of the function.
 	fresh map[string]resolve.Reading
+	// listed is what the last validation has listed, for the same.
+	listed []*scan.Listing
 	// failures counts attempts that came to nothing.
 	failures int
 	// dead are the cells in which attempts of this transaction may have left an
@@ -160,7 +167,8 @@ type leftover struct {
 // once runs the function and tries to commit what it did. done is false if the
 // function must be run again.
 func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
-	tx := &Tx{t: t, fresh: t.fresh}
+	tx := &Tx{t: t, fresh: t.fresh, ranges: ranges{known: t.listed}}
+	t.listed = nil
 	ferr := tx.call(fn)
 	if ferr == errNobody {
 		return true, ferr

@@ -34,8 +34,8 @@ var errNobody = errors.New("nobody is left in the group")
 // order, at the instant of its commit. If an attempt fails, their functions are run again.
 //
 // A function runs on the goroutine of its caller. One that fails, panics, stages an
-// external value, or takes too long is left out, with all that it has done: it goes on by
-// itself. If the caller leaves before the group begins to commit, the functions of the
+// external value, scans, or takes too long is left out, with all that it has done: it goes on
+// by itself. If the caller leaves before the group begins to commit, the functions of the
 // others are run again, without his.
 type group struct {
 	t      *txn
@@ -67,7 +67,7 @@ func (t *txn) takeTurn(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
 	}
 	var w, r [4]string
 	writes, reads := w[:0], r[:0]
-	share := t.o.MaxAttempts == 0
+	share := t.o.MaxAttempts == 0 && len(tx.spans) == 0
 	for _, e := range tx.entries {
 		switch {
 		case e.op != opNone:
@@ -273,7 +273,7 @@ func (g *group) without(t *txn, err error) error {
 	if g.left++; g.left == len(g.riders) {
 		g.cancel()
 	}
-	return &InDoubtError{Names: t.ride.tx.written(), Err: err}
+	return &InDoubtError{Names: t.ride.tx.changed(), Err: err}
 }
 
 // end tells the riders what the group has come to.
@@ -295,7 +295,7 @@ func (g *group) end(err error) {
 		switch {
 		case inDoubt:
 			r.ride.err = &InDoubtError{
-				Attempt: doubt.Attempt, Names: r.ride.tx.written(), Err: doubt.Err,
+				Attempt: doubt.Attempt, Names: r.ride.tx.changed(), Err: doubt.Err,
 			}
 		case err != nil: // not applied; whom it concerns will find out
 			o = turn.Solo
@@ -311,11 +311,11 @@ func (tx *Tx) sound() bool {
 			return false
 		}
 	}
-	return tx.broken == nil && tx.failure == nil && len(tx.vanished) == 0
+	return tx.broken == nil && tx.failure == nil && len(tx.vanished)+len(tx.spans) == 0
 }
 
-// written are the names of the keys written.
-func (tx *Tx) written() []string {
+// changed are the names of the keys written.
+func (tx *Tx) changed() []string {
 	var names []string
 	for _, e := range tx.entries {
 		if e.op == opPut || e.op == opDelete {

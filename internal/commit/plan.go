@@ -6,6 +6,7 @@ import (
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
@@ -17,6 +18,8 @@ type plan struct {
 	members []*member
 	// others are the keys read, but not written.
 	others []*entry
+	// spans are the ranges that were scanned.
+	spans []*scan.Span
 	// stale says that something read has changed: the function must run again.
 	stale bool
 	// othersNow are the others as they were read after a write had been refused.
@@ -47,7 +50,7 @@ type member struct {
 // newPlan finds out what the write set's cells are now: final in every case, since a
 // writer never replaces an undecided intent.
 func (t *txn) newPlan(tx *Tx) (*plan, error) {
-	p := &plan{members: make([]*member, 0, len(tx.entries))}
+	p := &plan{members: make([]*member, 0, len(tx.entries)), spans: tx.spans}
 	for _, e := range tx.entries {
 		switch {
 		case e.op != opNone:
@@ -157,7 +160,7 @@ func (p *plan) needless() bool {
 // mode is the protocol's: 0 stands for a direct commit.
 func (p *plan) mode() cell.Mode {
 	switch {
-	case len(p.others) > 0:
+	case len(p.others) > 0 || len(p.spans) > 0:
 		return cell.Pending
 	case len(p.members) > 1:
 		return cell.Staged

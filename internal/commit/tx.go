@@ -23,6 +23,7 @@ type Tx struct {
 	mu      seam.Mutex // guards all below
 	entries []*entry
 	index   map[string]*entry // of entries, once there are many
+	ranges
 	done    bool
 	failure error // sticks, and is returned once the reads are valid
 	broken  error // sticks, and is returned at once: the store failed
@@ -78,6 +79,7 @@ func (tx *Tx) call(fn func(*Tx) error) error {
 				_ = e.fetch.Wait(context.Background())
 			}
 		}
+		tx.stopWalks()
 	}()
 	return fn(tx)
 }
@@ -368,7 +370,9 @@ func (tx *Tx) stage(name string, f func(*entry) error) error {
 	}
 	err := ErrReadOnly
 	if !tx.t.o.ReadOnly {
-		err = f(tx.entryLocked(name))
+		e := tx.entryLocked(name)
+		err = f(e)
+		tx.wroteLocked(e)
 	}
 	if err != nil {
 		tx.failure = err

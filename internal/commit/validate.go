@@ -7,6 +7,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 )
@@ -31,8 +32,12 @@ func (e *entry) outdated(rd resolve.Reading) bool {
 // runs again.
 func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 	reads := tx.reads()
-	if t.o.Staleness <= 0 || !t.snapshot(reads) {
-		stale, err := t.validate(reads, reads[:len(reads)-t.exempt(reads)], resolve.Role{})
+	if t.o.Staleness <= 0 || !t.snapshotAll(reads, tx.spans) {
+		must := reads
+		if len(tx.spans) == 0 {
+			must = reads[:len(reads)-t.exempt(reads)]
+		}
+		stale, err := t.validateAll(reads, must, tx.spans, scan.Validator{})
 		if err != nil {
 			return true, err
 		}

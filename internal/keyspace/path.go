@@ -43,6 +43,9 @@ func (p Path) Cell(db string, key []byte) (string, error) {
 // Cells is what the names of all cells of p begin with.
 func (p Path) Cells() string { return string(p) + string(cellKind) }
 
+// Folders is what the folders of all collections directly within p begin with.
+func (p Path) Folders() string { return string(p) + string(collectionKind) }
+
 // Key returns the key of a cell in p, given the cell's name. The name must begin
 // with p.Cells(), and be one that Cell makes.
 func (p Path) Key(name string) ([]byte, error) {

@@ -20,7 +20,7 @@ const (
 	paramMax    = 5
 	lineMax     = 100 // columns
 	tabWidth    = 4   // columns
-	packageMax  = 10  // production files
+	packageMax  = 12  // production files
 
 	whyFile    = "in a longer file the design has stopped being visible: split it by mechanism"
 	whyFunc    = "a function is read at one glance: name its steps"

@@ -40,7 +40,7 @@ type background struct {
 	queue   []*batch   // by due time
 	jobs    map[string]*job
 	waiting int        // cells in queue that are not claimed
-	room    seam.Event // set when waiting falls to max; nil if nobody waits
+	room    seam.Event // set when waiting or chores fall to max; nil if nobody waits
 	chores  []func(context.Context)
 	choring int        // goroutines that do them, counted in active
 	active  int        // goroutines
@@ -96,12 +96,13 @@ func (r *Resolver) Resolve(tx txid.ID, names []string, inTurn bool) {
 	}
 }
 
-// Admit waits while so many cells are to be resolved that they should not become more.
+// Admit waits while so many cells are to be resolved, or so many chores to be done, that
+// they should not become more.
 func (r *Resolver) Admit(ctx context.Context) error {
 	b := r.bg
 	for {
 		b.mu.Lock()
-		if b.waiting <= b.max {
+		if b.waiting <= b.max && len(b.chores) <= b.max {
 			b.mu.Unlock()
 			return nil
 		}
@@ -153,7 +154,14 @@ func (b *background) leftLocked(j *job) {
 		delete(b.jobs, j.name)
 	}
 	b.waiting--
-	if b.waiting <= b.max && b.room != nil {
+	if b.waiting <= b.max {
+		b.makeRoomLocked()
+	}
+}
+
+// makeRoomLocked lets those look again who wait in Admit.
+func (b *background) makeRoomLocked() {
+	if b.room != nil {
 		b.room.Set()
 		b.room = nil
 	}

@@ -149,13 +149,19 @@ func (r *Resolver) Later(f func(ctx context.Context)) {
 func (b *background) chore() {
 	for {
 		b.mu.Lock()
-		if len(b.chores) == 0 || b.life.Err() != nil {
+		if b.life.Err() != nil {
+			b.chores = nil
+			b.makeRoomLocked()
+		}
+		if len(b.chores) == 0 {
 			b.choring--
 			b.mu.Unlock()
 			return
 		}
 		f := b.chores[0]
-		b.chores = b.chores[1:]
+		if b.chores = b.chores[1:]; len(b.chores) <= b.max {
+			b.makeRoomLocked()
+		}
 		b.mu.Unlock()
 		f(b.life)
 	}

@@ -106,8 +106,8 @@ var bugs = []bug{
 	},
 	{
 		"an error of the function returned without validation", "internal/commit/validate.go",
-		`	if t.o.Staleness <= 0 || !t.snapshot(reads) {`,
-		`	if ferr == nil && (t.o.Staleness <= 0 || !t.snapshot(reads)) {`, "",
+		`	if t.o.Staleness <= 0 || !t.snapshotAll(reads, tx.spans) {`,
+		`	if ferr == nil && (t.o.Staleness <= 0 || !t.snapshotAll(reads, tx.spans)) {`, "",
 	},
 	{
 		"an unknown commit write taken for failure", "internal/commit/attempt.go",

@@ -115,7 +115,11 @@ func (s *Sim) apply(c *call) {
 			s.witness.Remove(relative(c.name))
 		}
 	case list:
-		c.page, c.err = s.store.List(ctx, c.options)
+		o := c.options
+		if most := s.params.pageMax; most > 0 && (o.Limit == 0 || o.Limit > most) {
+			o.Limit = most
+		}
+		c.page, c.err = s.store.List(ctx, o)
 	}
 }
 

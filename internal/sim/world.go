@@ -28,6 +28,7 @@ type params struct {
 	preempt   int
 	faultless bool
 	inline    int  // the size up to which values live in cells
+	pageMax   int  // objects in a page of a listing; 0 is the store's
 	newest    bool // calls that are neither chosen nor harmed: the newest first
 }
 
@@ -52,6 +53,9 @@ func newParams(cfg Config) params {
 	}
 	values := baton.Derive(cfg.Seed, 8)
 	p.inline = []int{0, 5, 6, 1 << 20, 1 << 20, 1 << 20}[values.Below(6)]
+	if pages := baton.Derive(cfg.Seed, 9); program.Scans(cfg.Workload) {
+		p.pageMax = []int{0, 0, 1, 2, 3, 5}[pages.Below(6)]
+	}
 	p.keys = append(p.keys, allKeys[:w.KeysMin+r.Below(w.KeysMax-w.KeysMin+1)]...)
 	switch level := r.Below(8); level {
 	case 0: // no faults, but any order

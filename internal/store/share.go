@@ -16,8 +16,8 @@ type flights struct {
 // flight is a read that is under way.
 type flight struct {
 	done seam.Event // nil until somebody joins it; guarded by flights.mu
-	seen Snapshot // of a cell
-	data []byte   // of an external value
+	seen Snapshot   // of a cell
+	data []byte     // of an external value
 	err  error
 }
 

@@ -47,6 +47,10 @@ func init() { // they refer to each other
 		"weak":     {1, 4, 1, false, (*session).weak},
 		"sweep":    {2, 3, 2, true, (*session).sweep},
 		"condemn":  {2, 2, 7, true, (*session).condemn},
+
+		"range":         {2, 8, 1, false, (*session).ranges},
+		"range-phantom": {2, 5, 1, false, (*session).phantoms},
+		"range-sweep":   {2, 4, 2, true, (*session).rangesSweep},
 	}
 }
 

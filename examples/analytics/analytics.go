@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// killPauseMax bounds the random time between two kills.
+const killPauseMax = 150 * time.Millisecond
+
+// analytics starts workers, kills them, and checks their work.
+type analytics struct {
+	place                 place
+	ingesters, compactors int
+	time                  time.Duration
+	kill                  bool
+	kills                 int
+	out                   io.Writer
+
+	e       *events
+	running []*process // the ingesters, then the compactors
+	// acked are the sums that ingesters which have ended had been acknowledged.
+	acked map[string]sum
+	// killed counts ingesters and compactors.
+	killed [2]int
+}
+
+// run lets workers run, until ctx ends if that is earlier; it is an error if anything is
+// wrong then.
+func (a *analytics) run(interrupted context.Context) (err error) {
+	ctx := context.WithoutCancel(interrupted)
+	if a.ingesters < 1 || a.compactors < 1 {
+		return errors.New("there must be 1 ingester and 1 compactor at least")
+	}
+	if strings.HasPrefix(a.place.Bucket, "mem:") {
+		return errors.New("workers are processes, which share no memory: want another bucket")
+	}
+	db, err := a.place.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close(ctx)) }()
+	a.e, a.acked = newEvents(db.DB), map[string]sum{}
+	if err := errors.Join(a.crew(interrupted.Done()), a.finish()); err != nil {
+		return err
+	}
+	b, left, err := a.rest(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "killed: %d that appended, %d that rolled up; left to roll up: %d events\n",
+		a.killed[0], a.killed[1], left)
+	return a.compare(b)
+}
+
+// crew starts the workers and kills some, until the time is over or enough are killed, or
+// stop.
+func (a *analytics) crew(stop <-chan struct{}) error {
+	a.running = make([]*process, a.ingesters+a.compactors)
+	for i := range a.running {
+		if err := a.start(i); err != nil {
+			return err
+		}
+	}
+	var over <-chan time.Time
+	if a.kills == 0 {
+		over = time.After(a.time)
+	}
+	for a.kills == 0 || a.killed[0]+a.killed[1] < a.kills {
+		var next <-chan time.Time
+		if a.kill || a.kills > 0 {
+			next = time.After(rand.N(killPauseMax))
+		}
+		select {
+		case <-stop:
+			return nil
+		case <-over:
+			return nil
+		case <-next:
+		}
+		if err := a.replace(rand.IntN(len(a.running))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *analytics) start(i int) (err error) {
+	w := worker{Name: fmt.Sprintf("%016x", rand.Uint64()), Compacts: i >= a.ingesters}
+	w.Place = a.place
+	a.running[i], err = start(w)
+	return err
+}
+
+// replace kills a worker, and starts another in its place.
+func (a *analytics) replace(i int) error {
+	p := a.running[i]
+	if err := p.kill(); err != nil {
+		return err
+	}
+	a.ended(i)
+	if p.worker.Compacts {
+		a.killed[1]++
+	} else {
+		a.killed[0]++
+	}
+	return a.start(i)
+}
+
+// ended notes what a worker that has ended had been acknowledged.
+func (a *analytics) ended(i int) {
+	p := a.running[i]
+	a.running[i] = nil
+	if !p.worker.Compacts {
+		a.acked[p.worker.Name] = p.report()
+	}
+}
+
+// finish ends the workers that run.
+func (a *analytics) finish() error {
+	var errs []error
+	for i, p := range a.running {
+		if p != nil {
+			errs = append(errs, p.finish())
+			a.ended(i)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// rest rolls up what the compactors have left, and returns how many events that were. (What
+// a killed process had sent may arrive a little later.)
+func (a *analytics) rest(ctx context.Context) (b books, left int, err error) {
+	for {
+		n, err := a.e.compact(ctx)
+		if left += n; err != nil {
+			return b, left, err
+		}
+		if b, err = a.e.books(ctx); err != nil || b.log.Events == 0 {
+			return b, left, err
+		}
+	}
+}
+
+// compare prints both sums, and compares them with each other and with what the ingesters
+// had been acknowledged.
+func (a *analytics) compare(b books) error {
+	in, out := total(b.appended), total(b.rolledUp)
+	fmt.Fprintf(a.out, "appended:  %8d events of %10d seconds by %d processes\n",
+		in.Events, in.Seconds, len(b.appended))
+	fmt.Fprintf(a.out, "rolled up: %8d events of %10d seconds on %d pages\n",
+		out.Events, out.Seconds, len(b.rolledUp))
+	for name, acked := range a.acked {
+		if has := b.appended[name]; has.Events < acked.Events || has.Seconds < acked.Seconds {
+			return violation("process %s has appended %v, but %v was acknowledged", name, has, acked)
+		}
+	}
+	if err := b.balance(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out, "the sums are equal: no event was lost, none was counted twice")
+	return nil
+}

@@ -1,0 +1,239 @@
+package scan_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/backend/simulated"
+	"github.com/strictkv/strictkv/cache"
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/scan"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	prefix = "db/"
+	// latency is that of each request, in virtual time.
+	latency = 50 * time.Millisecond
+)
+
+// world is a store in virtual time, and a handle on it.
+type world struct {
+	t     *testing.T
+	ctx   context.Context
+	mem   *memory.Backend
+	net   *counted
+	st    *store.Store
+	rs    *resolve.Resolver
+	scans *scan.Scanner
+	path  keyspace.Path
+	nonce uint64
+}
+
+// counted is a backend that counts requests, and makes pages small.
+type counted struct {
+	backend.Backend
+	pageMax int // names in a page, if not 0
+
+	mu    sync.Mutex // guards all below
+	gets  []string
+	lists []backend.ListOptions
+}
+
+func (c *counted) Get(
+	ctx context.Context, name string, known backend.Version,
+) (backend.Object, error) {
+	c.mu.Lock()
+	c.gets = append(c.gets, name)
+	c.mu.Unlock()
+	return c.Backend.Get(ctx, name, known)
+}
+
+func (c *counted) List(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
+	c.mu.Lock()
+	c.lists = append(c.lists, o)
+	c.mu.Unlock()
+	if c.pageMax > 0 {
+		o.Limit = min(o.Limit, c.pageMax)
+	}
+	return c.Backend.List(ctx, o)
+}
+
+// reset forgets the requests so far, and returns how many there were.
+func (c *counted) reset() (lists, gets int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lists, gets = len(c.lists), len(c.gets)
+	c.lists, c.gets = nil, nil
+	return lists, gets
+}
+
+func inWorld(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, ctx: context.Background(), mem: memory.New()}
+		w.net = &counted{
+			Backend: simulated.New(w.mem, seam.Real(), simulated.Constant(latency)),
+		}
+		w.open(1 << 24)
+		var err error
+		w.path, err = keyspace.Path("").Collection([]byte("c"))
+		require.NoError(t, err)
+		f(w)
+	})
+}
+
+// open opens another handle, which has seen nothing.
+func (w *world) open(cacheSize int64) {
+	st, err := store.Open(w.ctx, store.Options{
+		Backend: w.net, Runtime: seam.Real(), Cache: cache.New(cacheSize), Prefix: prefix,
+		Concurrency: 2000, Probe: store.ProbeNever,
+	})
+	require.NoError(w.t, err)
+	life, stop := context.WithCancel(w.ctx)
+	w.t.Cleanup(stop)
+	w.st = st
+	w.rs = resolve.New(life, resolve.Options{
+		Store: st, Patience: 10 * time.Second, Concurrency: 8,
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	w.scans = scan.New(w.st, w.rs)
+	w.net.reset()
+}
+
+func (w *world) name(key string) string {
+	name, err := w.path.Cell("db", []byte(key))
+	require.NoError(w.t, err)
+	return name
+}
+
+// cell is what is stored of a key, and its version.
+func (w *world) cell(key string) (*cell.Cell, backend.Version) {
+	o, err := w.mem.Get(w.ctx, prefix+w.name(key), "")
+	if err != nil {
+		return &cell.Cell{}, ""
+	}
+	c, err := cell.Decode(o.Data)
+	require.NoError(w.t, err)
+	return c, o.Version
+}
+
+// put replaces what is stored of a key.
+func (w *world) put(key string, c *cell.Cell) {
+	_, v := w.cell(key)
+	cond := backend.IfAbsent()
+	if v != "" {
+		cond = backend.IfVersion(v)
+	}
+	w.nonce++
+	_, err := w.mem.Put(w.ctx, prefix+w.name(key), cell.Encode(c, w.nonce), cond)
+	require.NoError(w.t, err)
+}
+
+// write commits a value.
+func (w *world) write(key, value string) {
+	c, _ := w.cell(key)
+	w.put(key, cell.Write(c, cell.Fold{}, w.tx(), cell.Put, inline(value)))
+}
+
+// remove makes a tombstone.
+func (w *world) remove(key string) {
+	c, _ := w.cell(key)
+	w.put(key, cell.Write(c, cell.Fold{}, w.tx(), cell.Delete, cell.Value{}))
+}
+
+// intend places the staged intent of an attempt whose other member does not exist: it is
+// undecided.
+func (w *world) intend(key, value string) txid.ID {
+	c, v := w.cell(key)
+	tx := w.tx()
+	w.put(key, cell.Place(c, cell.Fold{}, &cell.Intent{
+		Tx: tx, Mode: cell.Staged, Action: cell.Put, Value: inline(value),
+		Members: cell.Members{List: []cell.Member{
+			{Name: w.name(key), Expected: string(v)}, {Name: "=other"},
+		}},
+	}))
+	return tx
+}
+
+// resolve replaces the intent in a key's cell by its value.
+func (w *world) resolve(key string) {
+	c, _ := w.cell(key)
+	w.put(key, cell.Resolve(c, cell.Fold{Outcome: cell.Committed}))
+}
+
+func (w *world) tx() txid.ID {
+	w.nonce++
+	return txid.ID{0: 1, 14: byte(w.nonce >> 8), 15: byte(w.nonce)}
+}
+
+// fill writes n keys, k00000 and so on.
+func (w *world) fill(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("k%05d", i)
+		w.write(keys[i], "v"+keys[i])
+	}
+	return keys
+}
+
+func (w *world) interval(from, to string) keyspace.Interval {
+	i, err := w.path.Interval([]byte(from), []byte(to))
+	require.NoError(w.t, err)
+	return i
+}
+
+// all is the range of the whole collection.
+func (w *world) all() scan.Range { return scan.Range{Interval: w.interval("", "")} }
+
+// walk returns the keys with a value that a walk yields, with their values, and how long
+// it took. It leaves after limit of them, if there is one.
+func (w *world) walk(r scan.Range) (keys, values []string, d time.Duration) {
+	begun := time.Now()
+	walker := w.scans.Walk(w.ctx, r, scan.WalkOptions{})
+	defer walker.Stop()
+	for r.Limit == 0 || len(keys) < r.Limit {
+		item, ok, err := walker.Next()
+		require.NoError(w.t, err)
+		if !ok {
+			break
+		}
+		if !item.Present() {
+			continue
+		}
+		key, err := w.path.Key(item.Name)
+		require.NoError(w.t, err)
+		keys = append(keys, string(key))
+		if item.Data != nil {
+			values = append(values, string(item.Data))
+		} else {
+			values = append(values, string(item.Value().Data))
+		}
+	}
+	return keys, values, time.Since(begun)
+}
+
+func reversed(s []string) []string {
+	s = slices.Clone(s)
+	slices.Reverse(s)
+	return s
+}
+
+func inline(s string) cell.Value { return cell.Value{Kind: cell.Inline, Data: []byte(s)} }
