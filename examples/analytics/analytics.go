@@ -157,7 +157,7 @@ func (a *analytics) compare(b books) error {
 		out.Events, out.Seconds, len(b.rolledUp))
 	for name, acked := range a.acked {
 		if has := b.appended[name]; has.Events < acked.Events || has.Seconds < acked.Seconds {
-			return violation("process %s has appended %v, but %v was acknowledged", name, has, acked)
+			return violation("process %s has appended %v, not %v as acknowledged", name, has, acked)
 		}
 	}
 	if err := b.balance(); err != nil {

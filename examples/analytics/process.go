@@ -78,7 +78,8 @@ func (p *process) kill() error {
 	<-p.read
 	_ = p.cmd.Wait() // an error, if it was killed
 	if code := p.cmd.ProcessState.ExitCode(); code == 0 || code == workerFailed {
-		return fmt.Errorf("%s had ended before it was killed: %v", p.worker.Name, p.cmd.ProcessState)
+		return fmt.Errorf("%s had ended before it was killed: %v",
+			p.worker.Name, p.cmd.ProcessState)
 	}
 	return nil
 }

@@ -101,7 +101,8 @@ var directions = []row{
 		"backend", "internal/store", "internal/cell", "internal/txid", "internal/seam",
 	}, "it meets other transactions and runs none of its own"},
 	{"internal/scan", []string{
-		"internal/resolve", "internal/store", "internal/cell", "internal/keyspace", "internal/seam",
+		"backend", "internal/resolve", "internal/store", "internal/cell", "internal/txid",
+		"internal/keyspace", "internal/seam",
 	}, "it lists and validates, and does not commit"},
 	{"internal/commit", []string{
 		"internal/scan", "internal/resolve", "internal/store", "internal/cell", "internal/txid",
