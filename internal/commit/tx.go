@@ -269,10 +269,13 @@ func (tx *Tx) localLocked(name string) (resolve.Reading, bool) {
 	return resolve.Reading{}, false
 }
 
-// recent tells whether a cached cell may be used: for strong transactions any,
-// since it will be validated.
+// recent tells whether a cached cell is to be used: for strong transactions any might be,
+// since it will be validated, but it should pay.
 func (t *txn) recent(rd resolve.Reading) bool {
-	return t.o.Staleness <= 0 || t.e.rt.Now().Sub(rd.Until) <= t.o.Staleness
+	if t.o.Staleness <= 0 {
+		return !t.e.st.Doubtful(rd.Snapshot)
+	}
+	return t.e.rt.Now().Sub(rd.Until) <= t.o.Staleness
 }
 
 // Write stages a value for a key. If the key's cell is not known, it is fetched from
@@ -390,7 +393,7 @@ func (tx *Tx) prefetchLocked(e *entry) {
 		e.known, e.base = true, rd
 		return
 	}
-	if rd, ok := t.e.rs.Cached(e.name); ok {
+	if rd, ok := t.e.rs.Cached(e.name); ok && t.recent(rd) {
 		t.e.stats.Hits.Add(1)
 		e.known, e.base = true, rd
 		return

@@ -96,6 +96,7 @@ type Store struct {
 	counts  Counts
 	putTime latency
 	flights flights
+	churn   churn
 	deletes bool // the store is known to honour the condition of a Delete
 }
 
@@ -188,6 +189,9 @@ func (s *Store) read(
 		return Snapshot{}, fmt.Errorf("read %q: %w", s.FullName(name), err)
 	}
 	e.Since, e.Settled = s.rt.Now(), e.Proved
+	if cached {
+		s.churn.observe(e.Until.Sub(known.Until), known.Version != e.Version)
+	}
 	if cached && known.Version == e.Version && e.Version != "" {
 		e.Since = known.Since
 	}

@@ -72,6 +72,9 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 	if notApplied != nil {
 		result, cause = NotApplied, notApplied
 	}
+	if known := !w.At.Until.IsZero(); known && (result == Applied || result == Refused) {
+		s.churn.observe(e.Until.Sub(w.At.Until), result == Refused)
+	}
 	if result == Applied {
 		return Applied, s.applied(w.At.Name, e), nil
 	}

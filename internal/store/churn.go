@@ -1,0 +1,63 @@
+package store
+
+import (
+	"time"
+
+	"github.com/strictkv/strictkv/internal/seam"
+)
+
+// Limits of the guess at how fast cells change.
+const (
+	// churnMemory is how many observations count: with twice as many, the weight of all is
+	// halved.
+	churnMemory = 512
+	// changesMin is how many cells must have been seen to change before anything is guessed.
+	changesMin = 8
+	// ageMax bounds the age of a cell in an observation.
+	ageMax = 10 * time.Minute
+	// doubtMin is the probability of a change, in percent, above which what the cache holds
+	// is read again first. If it has changed, the writes of an attempt are lost, and the
+	// transaction takes twice as long; if it has not, a round trip of no data. The mean
+	// would be best with some 30; this is for the slowest percent.
+	doubtMin = 4
+)
+
+// churn guesses how fast the cells that a handle uses are changed by others: how many of
+// those had changed that the cache held, when a request told, and how old they all were.
+type churn struct {
+	mu           seam.Mutex // guards all below
+	observations int64
+	changes      int64
+	exposure     time.Duration // the sum of ages
+}
+
+// observe takes in that a cell had changed, or not, since it was last known to be current.
+func (c *churn) observe(age time.Duration, changed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.observations++
+	c.exposure += min(max(age, 0), ageMax)
+	if changed {
+		c.changes++
+	}
+	if c.observations >= 2*churnMemory {
+		c.observations /= 2
+		c.changes /= 2
+		c.exposure /= 2
+	}
+}
+
+// doubts tells whether a cell of that age has probably changed.
+func (c *churn) doubts(age time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changes < changesMin {
+		return false
+	}
+	expected := int64(min(age, ageMax)/time.Microsecond) * c.changes * 100
+	return expected > int64(c.exposure/time.Microsecond)*doubtMin
+}
+
+// Doubtful tells whether a cell has probably changed since it was last known to be current,
+// so that it had better be read again before it is used. It is a guess.
+func (s *Store) Doubtful(x Snapshot) bool { return s.churn.doubts(s.rt.Now().Sub(x.Until)) }
