@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/strictkv/strictkv/backend"
@@ -59,4 +60,22 @@ func BenchmarkLearnEvicting(b *testing.B) {
 	for i := range b.N {
 		s.Learn(names[i%benchNames], e)
 	}
+}
+
+// BenchmarkSize learns values of 1 KiB under keys of 16 bytes, and reports what the heap takes
+// for each beyond the value.
+func BenchmarkSize(b *testing.B) {
+	const size, key = 1 << 10, "=key-%012d"
+	before := heap()
+	c := cache.New(1 << 40)
+	s := c.Space("db")
+	learn := read(key, inlined(size, 1))
+	b.ResetTimer()
+	for i := range b.N {
+		learn(s, i)
+	}
+	b.StopTimer()
+	taken := heap() - before
+	runtime.KeepAlive(c)
+	b.ReportMetric(float64(taken)/float64(b.N)-size, "overhead-B/value")
 }

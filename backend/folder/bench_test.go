@@ -2,6 +2,7 @@ package folder_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -85,4 +86,48 @@ func BenchmarkList(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkRecords reads and writes objects of 1 KiB at random in folders that hold more and
+// more of them.
+func BenchmarkRecords(b *testing.B) {
+	for _, count := range []int{100, 1000, 10_000, 100_000} {
+		dir := b.TempDir()
+		r := records{folder.New(dir, folder.NoSync()), make([]backend.Version, count)}
+		for i := range count {
+			require.NoError(b, r.put(b, i, backend.IfAbsent()))
+		}
+		run := func(name string, do func(r records, i int) error) {
+			b.Run(fmt.Sprintf("%s/records=%d", name, count), func(b *testing.B) {
+				random := rand.New(rand.NewPCG(1, 2))
+				b.ReportAllocs()
+				for b.Loop() {
+					require.NoError(b, do(r, random.IntN(count)))
+				}
+			})
+		}
+		write := func(r records, i int) error {
+			return r.put(b, i, backend.IfVersion(r.versions[i]))
+		}
+		run("read", func(r records, i int) error {
+			_, err := r.store.Get(b.Context(), recordName(i), "")
+			return err
+		})
+		run("write", write)
+		r.store = folder.New(dir)
+		run("write-synced", write)
+	}
+}
+
+// records are the objects of a folder, with their versions.
+type records struct {
+	store    *folder.Backend
+	versions []backend.Version
+}
+
+func recordName(i int) string { return fmt.Sprintf("db/c/%06d", i) }
+
+func (r records) put(b *testing.B, i int, c backend.Condition) (err error) {
+	r.versions[i], err = r.store.Put(b.Context(), recordName(i), kilobyte, c)
+	return err
 }

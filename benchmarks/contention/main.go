@@ -6,12 +6,16 @@
 //	go run ./benchmarks/contention -scenario read -processes 4 -keys 2 -profile s3
 package main
 
+//go:generate go run . -plots ../../docs/benchmarks
+//go:generate go run . -plots ../../docs/benchmarks -goals
+
 import (
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -49,13 +53,18 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	f.DurationVar(&s.Time, "time", 30*time.Second, "time in which it does")
 	seeds := f.Int("seeds", 3, "how often to measure")
 	all := f.Bool("goals", false, "measure all goals, with the latencies of gcs")
-	to := output{table: out}
-	f.StringVar(&to.base, "out", "", "write results to this path, with .csv and .json added")
+	to := report.Output{Table: out}
+	f.StringVar(&to.Base, "out", "", "write results to this path, with .csv and .json added")
+	dir := f.String("plots", "", "measure counters and overlapping keys, or with "+
+		"-goals those,\nand put the results into this folder and the documents above it")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if s.Keys < 1 || s.Processes < 1 || s.Workers < 1 || *seeds < 1 {
 		return errors.New("contention: want at least 1 key, process, worker and seed")
+	}
+	if *dir != "" {
+		to.Base = filepath.Join(*dir, "contention")
 	}
 	if err := s.Bucket.Start(t); err != nil {
 		return err
@@ -65,7 +74,14 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(show(to, "", rows), show(to, "-goals", checks))
+		return showGoals(to, *dir, rows, checks)
+	}
+	if *dir != "" {
+		swept, err := sweep(t, s, *seeds, progress)
+		if err != nil {
+			return err
+		}
+		return errors.Join(report.Show(to, "", swept.all()), plots(*dir, swept))
 	}
 	var rows []row
 	for seed := range *seeds {
@@ -75,20 +91,5 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 		}
 		rows = append(rows, r)
 	}
-	return show(to, "", rows)
-}
-
-// output says where results go.
-type output struct {
-	table io.Writer
-	base  string // of the names of files; empty: none
-}
-
-// show prints the rows, and writes them to files with what is added to their names.
-func show[T any](o output, add string, rows []T) error {
-	fmt.Fprintln(o.table)
-	if err := report.Table(o.table, rows); err != nil || o.base == "" {
-		return err
-	}
-	return report.Files(o.base+add, rows)
+	return report.Show(to, "", rows)
 }

@@ -80,10 +80,7 @@ func TestGoals(t *testing.T) {
 	var out strings.Builder
 	args := []string{"-goals", "-seeds", "1", "-warm", "1s", "-time", "2s", "-out", base}
 	require.NoError(t, program(t, args, &out, io.Discard))
-	for _, name := range []string{".csv", ".json", "-goals.csv", "-goals.json"} {
-		assert.FileExists(t, base+name)
-	}
-	rows, err := os.ReadFile(base + ".csv")
+	rows, err := os.ReadFile(base + "-goals-runs.csv")
 	require.NoError(t, err)
 	checks, err := os.ReadFile(base + "-goals.csv")
 	require.NoError(t, err)
@@ -94,6 +91,28 @@ func TestGoals(t *testing.T) {
 	}
 	assert.Equal(t, 1+bounds, strings.Count(string(checks), "\n"))
 	assert.Contains(t, out.String(), "10 keys against 8 direct writers")
+}
+
+// TestPlots writes the charts, and the tables of the documents above them.
+func TestPlots(t *testing.T) {
+	docs := filepath.Join(t.TempDir(), "docs")
+	dir := filepath.Join(docs, "benchmarks")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	page := docs + "/benchmarks.md"
+	marks := "<!-- contention goals -->\n<!-- end contention goals -->\n"
+	require.NoError(t, os.WriteFile(page, []byte(marks), 0o600))
+	args := []string{"-plots", dir, "-seeds", "1", "-warm", "1s", "-time", "1s"}
+	require.NoError(t, program(t, args, io.Discard, io.Discard))
+	require.NoError(t, program(t, append(args, "-goals"), io.Discard, io.Discard))
+	for _, name := range []string{
+		"contention.png", "contention-throughput.png", "overlap.png", "contention.csv",
+		"contention.json", "contention-goals.csv", "contention-goals-runs.csv",
+	} {
+		assert.FileExists(t, filepath.Join(dir, name))
+	}
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "| counter, 8 x 1 |")
 }
 
 func TestArguments(t *testing.T) {

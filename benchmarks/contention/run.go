@@ -38,7 +38,9 @@ type row struct {
 	PerPut    float64 `json:"per_put"`
 	Groups    float64 `json:"groups_per_s" show:"nonzero"`
 	Mean      float64 `json:"mean_ms"`
+	P10       float64 `json:"p10_ms"`
 	P50       float64 `json:"p50_ms"`
+	P90       float64 `json:"p90_ms"`
 	P95       float64 `json:"p95_ms"`
 	P99       float64 `json:"p99_ms"`
 	Max       float64 `json:"max_ms"`
@@ -121,7 +123,8 @@ func (s settings) row(result *load.Result, seed int) row {
 		Workers: s.Workers, Keys: s.Keys, Overlap: s.Overlap, Seed: seed,
 		Seconds: seconds, Commits: k.Count, PerSecond: rate, PerPut: rate * s.PutMs / 1000,
 		Groups: float64(all.Groups) / seconds,
-		Mean:   k.Mean(), P50: k.Quantile(0.5), P95: k.Quantile(0.95), P99: k.Quantile(0.99),
+		Mean:   k.Mean(), P10: k.Quantile(0.1), P50: k.Quantile(0.5), P90: k.Quantile(0.9),
+		P95: k.Quantile(0.95), P99: k.Quantile(0.99),
 		Max: k.Max(), Slowest: slowest, Fastest: fastest, Retries: per(all.Retries),
 		Gets: all.Gets, Unchanged: all.NotModified, Puts: all.Puts, PutsPer: per(all.Puts),
 		Failed: result.Failed,

@@ -7,12 +7,16 @@
 //	go run ./benchmarks/mixed -profile s3 -clients 50 -keys 5000
 package main
 
+//go:generate go run . -plots ../../docs/benchmarks
+//go:generate go run . -plots ../../docs/benchmarks -goals
+
 import (
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -46,13 +50,18 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	f.DurationVar(&s.Time, "time", 30*time.Second, "time in which it does")
 	seeds := f.Int("seeds", 3, "how often to measure")
 	all := f.Bool("goals", false, "measure all goals, with the latencies of gcs")
-	to := output{table: out}
-	f.StringVar(&to.base, "out", "", "write results to this path, with .csv and .json added")
+	to := report.Output{Table: out}
+	f.StringVar(&to.Base, "out", "", "write results to this path, with .csv and .json added")
+	dir := f.String("plots", "",
+		"put the results into this folder, drawn too, and into the documents above it")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if s.Keys < 2 || s.Parallel < 1 || *seeds < 1 || s.ValueSize < 1 {
 		return errors.New("mixed: want at least 2 keys, 1 byte, and 1 of the others")
+	}
+	if *dir != "" {
+		to.Base = filepath.Join(*dir, "mixed")
 	}
 	if err := s.Bucket.Start(t); err != nil {
 		return err
@@ -62,7 +71,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(show(to, "", rows), show(to, "-goals", checks))
+		return showGoals(to, *dir, rows, checks)
 	}
 	sweep, err := numbers(*clients)
 	if err != nil {
@@ -72,7 +81,10 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return show(to, "", rows)
+	if err := report.Show(to, "", rows); err != nil || *dir == "" {
+		return err
+	}
+	return plots(*dir, rows)
 }
 
 // sweep measures each number of clients some times.
@@ -101,19 +113,4 @@ func numbers(list string) (all []int, err error) {
 		all = append(all, n)
 	}
 	return all, nil
-}
-
-// output says where results go.
-type output struct {
-	table io.Writer
-	base  string // of the names of files; empty: none
-}
-
-// show prints the rows, and writes them to files with what is added to their names.
-func show[T any](o output, add string, rows []T) error {
-	fmt.Fprintln(o.table)
-	if err := report.Table(o.table, rows); err != nil || o.base == "" {
-		return err
-	}
-	return report.Files(o.base+add, rows)
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -37,12 +38,29 @@ func TestFigures(t *testing.T) {
 
 func TestSweep(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "sweep")
-	args := strings.Fields("-clients 1,3 -seeds 2 -keys 500 -parallel 2 -warm 1s -time 2s -out")
-	require.NoError(t, program(t, append(args, base), io.Discard, io.Discard))
+	args := strings.Fields("-clients 1,3 -seeds 2 -keys 500 -parallel 2 -warm 1s -time 2s")
+	require.NoError(t, program(t, append(args, "-out", base), io.Discard, io.Discard))
 	text, err := os.ReadFile(base + ".csv")
 	require.NoError(t, err)
 	assert.Equal(t, 1+2*2, strings.Count(string(text), "\n"))
 	assert.FileExists(t, base+".json")
+
+	docs := filepath.Join(t.TempDir(), "docs")
+	dir := filepath.Join(docs, "benchmarks")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	page := docs + "/benchmarks.md"
+	marks := "<!-- mixed -->\n<!-- end mixed -->\n<!-- machine -->\n<!-- end machine -->\n"
+	require.NoError(t, os.WriteFile(page, []byte(marks), 0o600))
+	require.NoError(t, program(t, append(args, "-plots", dir), io.Discard, io.Discard))
+	for _, name := range []string{
+		"throughput.png", "latency.png", "operations.png", "retries.png", "mixed.csv",
+	} {
+		assert.FileExists(t, filepath.Join(dir, name))
+	}
+	text, err = os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "\n| 3 |", "a line of the table")
+	assert.Contains(t, string(text), runtime.Version())
 }
 
 // TestFakeGCS runs the mix on a server, over HTTP.

@@ -34,12 +34,15 @@ type row struct {
 	Seconds   float64 `json:"seconds"`
 	Count     int64   `json:"transactions"`
 	PerSecond float64 `json:"per_s"`
+	UpdateP10 float64 `json:"update_p10_ms"`
 	UpdateP50 float64 `json:"update_p50_ms"`
 	UpdateP90 float64 `json:"update_p90_ms"`
 	UpdateP99 float64 `json:"update_p99_ms"`
+	ReadP10   float64 `json:"read_p10_ms"`
 	ReadP50   float64 `json:"read_p50_ms"`
 	ReadP90   float64 `json:"read_p90_ms"`
 	ReadP99   float64 `json:"read_p99_ms"`
+	WeakP10   float64 `json:"weak_p10_ms"`
 	WeakP50   float64 `json:"weak_p50_ms"`
 	WeakP90   float64 `json:"weak_p90_ms"`
 	WeakP99   float64 `json:"weak_p99_ms"`
@@ -175,13 +178,13 @@ func (s settings) row(result *load.Result, seed int) row {
 		Gets: per(all.Gets), Unchanged: per(all.NotModified), Puts: per(all.Puts),
 		Deletes: per(all.Deletes), Lists: per(all.Lists), Failed: result.Failed,
 	}
-	quantiles := func(kind int, p50, p90, p99 *float64) {
+	quantiles := func(kind int) (p10, p50, p90, p99 float64) {
 		k := result.Kinds[kind]
-		*p50, *p90, *p99 = k.Quantile(0.5), k.Quantile(0.9), k.Quantile(0.99)
+		return k.Quantile(0.1), k.Quantile(0.5), k.Quantile(0.9), k.Quantile(0.99)
 	}
-	quantiles(kindUpdate, &r.UpdateP50, &r.UpdateP90, &r.UpdateP99)
-	quantiles(kindRead, &r.ReadP50, &r.ReadP90, &r.ReadP99)
-	quantiles(kindWeak, &r.WeakP50, &r.WeakP90, &r.WeakP99)
+	r.UpdateP10, r.UpdateP50, r.UpdateP90, r.UpdateP99 = quantiles(kindUpdate)
+	r.ReadP10, r.ReadP50, r.ReadP90, r.ReadP99 = quantiles(kindRead)
+	r.WeakP10, r.WeakP50, r.WeakP90, r.WeakP99 = quantiles(kindWeak)
 	cost := map[string]float64{}
 	for _, l := range price.Lists {
 		paid := price.Requests{Gets: all.Gets, Puts: all.Puts, Lists: all.Lists}

@@ -37,7 +37,8 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	f.SetOutput(progress)
 	o.Flags(f)
 	n := f.Int("n", 100, "requests of each kind and size")
-	base := f.String("out", "", "write results to this path, with .csv and .json added")
+	to := report.Output{Table: out}
+	f.StringVar(&to.Base, "out", "", "write results to this path, with .csv and .json added")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -55,10 +56,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Table(out, rows); err != nil || *base == "" {
-		return err
-	}
-	return report.Files(*base, rows)
+	return report.Show(to, "", rows)
 }
 
 func measure(

@@ -34,7 +34,8 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	f.SetOutput(progress)
 	f.StringVar(&o.Profile, "profile", "gcs", "simulated store: "+bucket.ProfileNames())
 	runs := f.Int("runs", 300, "transactions of each kind that are timed")
-	base := f.String("out", "", "write results to this path, with .csv and .json added")
+	to := report.Output{Table: out}
+	f.StringVar(&to.Base, "out", "", "write results to this path, with .csv and .json added")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -51,8 +52,5 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 			rows = append(rows, r)
 		}
 	}
-	if err := report.Table(out, rows); err != nil || *base == "" {
-		return err
-	}
-	return report.Files(*base, rows)
+	return report.Show(to, "", rows)
 }

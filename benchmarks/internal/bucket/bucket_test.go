@@ -75,8 +75,10 @@ func TestReal(t *testing.T) {
 
 func files(t *testing.T, dir string) (n int) {
 	require.NoError(t, filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if d.Name() == ".strictkv" {
+			return filepath.SkipDir // locks of the folder itself
+		}
 		if err == nil && d.Type().IsRegular() {
-			t.Log(p)
 			n++
 		}
 		return err

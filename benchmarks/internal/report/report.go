@@ -1,5 +1,5 @@
 // Package report writes the results of benchmarks: rows of one type of struct, whose fields
-// are numbers and texts, named by their json tags.
+// are numbers and texts, named by their json tags, or by the tag "column".
 package report
 
 import (
@@ -18,22 +18,33 @@ import (
 // digits is how many significant ones tables have; files have all.
 const digits = 4
 
+// Markdown writes the rows as a table of a document, without the columns that Table leaves out.
+func Markdown[T any](w io.Writer, rows []T) error {
+	names, cells, used := grid(rows)
+	rule := make([]string, len(names))
+	for c := range names {
+		rule[c] = "---"
+		if k := reflect.TypeFor[T]().Field(c).Type.Kind(); k != reflect.String {
+			rule[c] = "---:"
+		}
+	}
+	for _, line := range append([][]string{names, rule}, cells...) {
+		for c := range names {
+			if used[c] {
+				fmt.Fprint(w, "| ", line[c], " ")
+			}
+		}
+		if _, err := fmt.Fprintln(w, "|"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Table writes the rows as aligned text. Columns with the tag show:"nonzero" are left out if
 // they are zero in all rows.
 func Table[T any](w io.Writer, rows []T) error {
-	names := columns[T]()
-	cells := make([][]string, len(rows))
-	used := make([]bool, len(names))
-	for c := range names {
-		used[c] = reflect.TypeFor[T]().Field(c).Tag.Get("show") != "nonzero"
-	}
-	for r := range rows {
-		v := reflect.ValueOf(rows[r])
-		for c := range names {
-			cells[r] = append(cells[r], text(v.Field(c), digits))
-			used[c] = used[c] || !v.Field(c).IsZero()
-		}
-	}
+	names, cells, used := grid(rows)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, line := range append([][]string{names}, cells...) {
 		for c := range names {
@@ -44,6 +55,23 @@ func Table[T any](w io.Writer, rows []T) error {
 		fmt.Fprintln(tw)
 	}
 	return tw.Flush()
+}
+
+// grid is what a table shows of the rows, and of which columns.
+func grid[T any](rows []T) (names []string, cells [][]string, used []bool) {
+	names = columns[T]()
+	cells, used = make([][]string, len(rows)), make([]bool, len(names))
+	for c := range names {
+		used[c] = reflect.TypeFor[T]().Field(c).Tag.Get("show") != "nonzero"
+	}
+	for r := range rows {
+		v := reflect.ValueOf(rows[r])
+		for c := range names {
+			cells[r] = append(cells[r], text(v.Field(c), digits))
+			used[c] = used[c] || !v.Field(c).IsZero()
+		}
+	}
+	return names, cells, used
 }
 
 // CSV writes the rows, below a line of names.
@@ -80,6 +108,23 @@ func JSON[T any](w io.Writer, rows []T) error {
 	return err
 }
 
+// Output says where results go.
+type Output struct {
+	// Table gets them as text.
+	Table io.Writer
+	// Base is the name of the files that get them, without extension; empty: none.
+	Base string
+}
+
+// Show writes the rows as a table, and to files with what is added to their names.
+func Show[T any](o Output, add string, rows []T) error {
+	fmt.Fprintln(o.Table)
+	if err := Table(o.Table, rows); err != nil || o.Base == "" {
+		return err
+	}
+	return Files(o.Base+add, rows)
+}
+
 // Files writes the rows to base.csv and base.json, in a folder that is made.
 func Files[T any](base string, rows []T) error {
 	if err := os.MkdirAll(filepath.Dir(base), 0o755); err != nil {
@@ -101,7 +146,10 @@ func Files[T any](base string, rows []T) error {
 func columns[T any]() (names []string) {
 	t := reflect.TypeFor[T]()
 	for c := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(c).Tag.Get("json"), ",")
+		name, ok := t.Field(c).Tag.Lookup("column")
+		if !ok {
+			name, _, _ = strings.Cut(t.Field(c).Tag.Get("json"), ",")
+		}
 		names = append(names, name)
 	}
 	return names
