@@ -226,6 +226,29 @@ var bugs = []bug{
 		`ok = ok && e.rt.Now().Sub(rd.Since) >= 0`, "weak",
 	},
 	{
+		"a walk joins reads older than itself", "items.go",
+		`scan.WalkOptions{Since: c.db.st.Tick()}`,
+		`scan.WalkOptions{}`, "range-walk",
+	},
+	{
+		"a walk passes over what holds an intent", "items.go",
+		`		if !found.Present() {`,
+		`		if !found.Present() || found.Size&3 == 2 {`, "range-walk",
+	},
+	{
+		"a drop passes over what holds an intent", "internal/scan/below.go",
+		`return l.Shape == cell.ShapeTombstone ||`,
+		`return l.Shape == cell.ShapeIntent || l.Shape == cell.ShapeTombstone ||`, "range-walk",
+	},
+	{
+		"a drop takes what it knows of a key for what is there", "internal/commit/remove.go",
+		`if err != nil || x.value.Kind == cell.Absent {`,
+		`if err == nil && x.value.Kind == cell.Absent {
+			x.read = false
+		}
+		if err != nil || x.value.Kind == cell.Absent {`, "range-walk",
+	},
+	{
 		"a commit write sent twice on the way taken for refused", "internal/commit/attempt.go",
 		`		default: // refused may be an echo
 			doubt = true
