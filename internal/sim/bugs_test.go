@@ -266,4 +266,42 @@ var bugs = []bug{
 		`		case m.result != store.Refused:
 		case shows && false:`, "",
 	},
+	{
+		"a range not validated", "internal/commit/range.go",
+		`	if stale = stale || staleSpans; !stale {`,
+		`	if _ = staleSpans; !stale {`, "",
+	},
+	{
+		"a scan validated up to the last key fetched", "internal/scan/span.go",
+		`	s.consumed = s.Interval
+`,
+		``, "",
+	},
+	{
+		"a scan with a limit validated from its first key to its last", "internal/scan/validate.go",
+		`	found, rest := s.ordered(), s.consumed
+`,
+		`	found, rest := s.ordered(), s.consumed
+	if n := len(found); s.Limit > 0 && n > 0 {
+		rest.From, rest.To = found[0].Name, keyspace.UpTo(found[n-1].Name)
+	}
+`, "",
+	},
+	{
+		"a listed version of a cell with an intent taken for its value", "internal/scan/validate.go",
+		`	case seen.Version == now.Version && seen.isSettled():`,
+		`	case seen.Version == now.Version:`, "range",
+	},
+	{
+		"a version in the cache taken for the one listed", "internal/scan/walker.go",
+		`	if rd.Final() || s.Cell.Intent.Action == cell.Lock {
+`,
+		`	if f.Version = s.Version; rd.Final() || s.Cell.Intent.Action == cell.Lock {
+`, "range-phantom",
+	},
+	{
+		"weak scans of two instants", "internal/commit/range.go",
+		`if s.At().IsZero() || !s.At().Equal(at) {`,
+		`if s == nil {`, "range",
+	},
 }

@@ -95,7 +95,7 @@ func (x *session) span(r *baton.Source) strictkv.Range {
 // ranges scans, and changes what others scan.
 func (x *session) ranges(r *baton.Source) {
 	ks := x.some(r, 2)
-	s, leave, d := x.span(r), r.Below(3)*r.Below(3), time.Duration(0)
+	s, other, leave, d := x.span(r), x.span(r), r.Below(3)*r.Below(3), time.Duration(0)
 	switch r.Below(10) {
 	case 0: // one that scans writes what another scans
 		x.transact(x.ctx, "sum", func(t *tx) error {
@@ -158,7 +158,11 @@ func (x *session) ranges(r *baton.Source) {
 			if _, err := t.scan(s, leave, nil); err != nil {
 				return err
 			}
-			_, err := t.read(ks[0])
+			if leave > 0 {
+				_, err := t.read(ks[0])
+				return err
+			}
+			_, err := t.scan(other, 0, nil)
 			return err
 		})
 	}
