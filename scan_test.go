@@ -120,16 +120,16 @@ func (m sortedMap) scan(r strictkv.Range) []strictkv.Item {
 // hostileKeys are keys that are hard to keep in order, or to put into names of objects.
 func hostileKeys() [][]byte {
 	long := bytes.Repeat([]byte{'x'}, 511)
-	keys := [][]byte{
+	return [][]byte{
 		{0}, {0, 0}, {0, 0xff}, {0xff}, {0xff, 0xff}, {0xff, 0}, []byte("/"), []byte("//"),
 		[]byte("a/"), []byte("a/b"), []byte("a"), []byte("a-"), []byte("a."), []byte("a.."),
 		[]byte("%"), []byte("%00"), []byte("%2F"), []byte("."), []byte(".."), []byte("../a"),
 		[]byte("~"), []byte(".~~"), []byte("{"), []byte("="), []byte("+"), []byte("*"),
 		append(slices.Clone(long), 0), append(slices.Clone(long), '/'),
 		append(slices.Clone(long), 0xff), bytes.Repeat([]byte{0xff}, 512),
-		bytes.Repeat([]byte{0}, 512), bytes.Repeat([]byte("/"), 512), bytes.Repeat([]byte("."), 512),
+		bytes.Repeat([]byte{0}, 512), bytes.Repeat([]byte("/"), 512),
+		bytes.Repeat([]byte("."), 512),
 	}
-	return keys
 }
 
 // TestScanModel compares scans with a sorted map, within transactions that write ahead of
@@ -255,6 +255,7 @@ func scanOf(r strictkv.Range, opts ...strictkv.ViewOption) func(c *client) error
 // TestScanRounds pins what scans cost. The last round, with a list request, validates.
 func TestScanRounds(t *testing.T) {
 	all, keys := strictkv.Range{}, strictkv.Range{KeysOnly: true}
+	back, some := strictkv.Range{Reverse: true}, strictkv.Range{Limit: 10}
 	weak := strictkv.MaxStaleness(time.Minute)
 	seen := func(n int, r strictkv.Range) func(s *scene) *client {
 		return func(s *scene) *client {
@@ -269,7 +270,8 @@ func TestScanRounds(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return tx.Write(c.db.Collection([]byte("sums")), []byte("n"), fmt.Append(nil, len(items)))
+			n := fmt.Append(nil, len(items))
+			return tx.Write(c.db.Collection([]byte("sums")), []byte("n"), n)
 		})
 	}
 	changed := func(s *scene) *client {
@@ -285,8 +287,8 @@ func TestScanRounds(t *testing.T) {
 	}{
 		{"cold, with values", stored(200), scanOf(all), [4]int{3, 2, 200, 0}},
 		{"cold, keys only", stored(200), scanOf(keys), [4]int{2, 2, 0, 0}},
-		{"cold, in reverse", stored(200), scanOf(strictkv.Range{Reverse: true}), [4]int{3, 2, 200, 0}},
-		{"cold, 10 of 200", stored(200), scanOf(strictkv.Range{Limit: 10}), [4]int{3, 2, 10, 0}},
+		{"cold, in reverse", stored(200), scanOf(back), [4]int{3, 2, 200, 0}},
+		{"cold, 10 of 200", stored(200), scanOf(some), [4]int{3, 2, 10, 0}},
 		{"warm", seen(200, all), scanOf(all), [4]int{2, 2, 0, 0}},
 		{"warm, one is new", changed, scanOf(all), [4]int{3, 2, 1, 0}},
 		{"empty", empty, scanOf(all), [4]int{2, 2, 0, 0}},
@@ -359,29 +361,38 @@ func TestScanConflicts(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, writes %v", x.name, writes), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := &scene{t: t, bucket: memory.New()}
-					c, other, runs := stored(10)(s), s.client(), 0
-					require.NoError(t, c.db.Tx(c.ctx, func(tx *strictkv.Tx) error {
-						runs++
-						n := 0
-						for _, err := range tx.Scan(c.coll, x.r) {
-							require.NoError(t, err)
-							if n++; n == x.leave {
-								break
-							}
-						}
-						if runs == 1 {
-							require.NoError(t, x.do(other))
-						}
-						if !writes {
-							return nil
-						}
-						return tx.Write(c.db.Collection([]byte("sums")), []byte("n"), nil)
-					}))
+					runs := s.scanWhile(x.r, x.leave, writes, x.do)
 					assert.Equal(t, x.again, runs == 2, "%d runs", runs)
 				})
 			})
 		}
 	}
+}
+
+// scanWhile scans, and another client does something before the commit. It returns how
+// often the function has run.
+func (s *scene) scanWhile(
+	r strictkv.Range, leave int, writes bool, do func(c *client) error,
+) (runs int) {
+	c, other := stored(10)(s), s.client()
+	require.NoError(s.t, c.db.Tx(c.ctx, func(tx *strictkv.Tx) error {
+		runs++
+		n := 0
+		for _, err := range tx.Scan(c.coll, r) {
+			require.NoError(s.t, err)
+			if n++; n == leave {
+				break
+			}
+		}
+		if runs == 1 {
+			require.NoError(s.t, do(other))
+		}
+		if !writes {
+			return nil
+		}
+		return tx.Write(c.db.Collection([]byte("sums")), []byte("n"), nil)
+	}))
+	return runs
 }
 
 // The run that follows a conflict needs requests only for what has changed.

@@ -19,7 +19,7 @@ import (
 func (w *world) consume(r scan.Range, o scan.WalkOptions, leave int) *scan.Span {
 	walker := w.scans.Walk(w.ctx, r, o)
 	defer walker.Stop()
-	span := scan.NewSpan(r)
+	span := scan.NewSpan(r, new(int64))
 	for n := 1; ; n++ {
 		item, ok, err := walker.Next()
 		require.NoError(w.t, err)
@@ -178,7 +178,7 @@ func TestValidateWhatWasConsumed(t *testing.T) {
 		w.write(keys[1]+"+", "new")
 		_, stale, _ = w.validate(scan.Validator{}, span)
 		assert.True(t, stale)
-		_, stale, rounds := w.validate(scan.Validator{}, scan.NewSpan(w.all()))
+		_, stale, rounds := w.validate(scan.Validator{}, scan.NewSpan(w.all(), new(int64)))
 		assert.False(t, stale, "nothing was consumed")
 		assert.Zero(t, rounds)
 	})
@@ -222,10 +222,10 @@ func TestMemory(t *testing.T) {
 			m.Keep([]*scan.Span{w.consume(r, scan.WalkOptions{}, 0)}, at)
 		}
 		assert.Empty(t, m.Recall(w.all(), at), "64 at most")
-		own := scan.NewSpan(w.all())
+		own := scan.NewSpan(w.all(), new(int64))
 		own.AddOwn(w.name("k00003"))
 		var other scan.Memory
-		other.Keep([]*scan.Span{own, scan.NewSpan(w.all())}, at)
+		other.Keep([]*scan.Span{own, scan.NewSpan(w.all(), new(int64))}, at)
 		assert.True(t, other.Empty(), "neither own writes nor nothing")
 	})
 }

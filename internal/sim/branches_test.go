@@ -147,7 +147,7 @@ func count(t *testing.T, root string) map[string][]block {
 	t.Helper()
 	profile := filepath.Join(root, "profile")
 	cmd := exec.Command("go", "test", "-trimpath", "-vet=off", "-covermode=count",
-		"-coverpkg=../commit,../resolve,../store,../sweep", "-coverprofile", profile,
+		"-coverpkg=../commit,../resolve,../scan,../store,../sweep", "-coverprofile", profile,
 		"-run=^TestSim$", ".", "-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", branchSchedules))
 	cmd.Dir = filepath.Join(root, "internal", "sim")
 	out, err := cmd.CombinedOutput()
@@ -436,6 +436,43 @@ var branches = []struct {
 		{"refused, but the cell shows the attempt: an echo", `case shows:`, ""},
 		{"refused, and the cell tells: dead", `proof = true`, ""},
 		{"refused, and the cell does not tell", `silent = append(silent, m)`, ""},
+	}},
+	{"commit/range.go", []branch{
+		{"a run begins with what validation has listed",
+			`o := scan.WalkOptions{Known: tx.known}`, `len(tx.known) > 0`},
+		{"a weak scan begins with what is remembered",
+			`t.e.memory.Recall(r, t.start.Add(-t.o.Staleness))`, `len(o.Known) > 0`},
+		{"a key of the transaction's own, where none is listed",
+			`own := s.ownLocked()`, `own != "" && s.head != nil && s.head.Name != own`},
+		{"a key of the transaction's own behind the last listed",
+			`own := s.ownLocked()`, `own != "" && s.head == nil`},
+		{"a listed key that the transaction has written",
+			`own := s.ownLocked()`, `own != "" && s.head != nil && s.head.Name == own`},
+		{"weak scans of one instant", `return t.start.Sub(at) <= t.o.Staleness`, ""},
+		{"weak scans not of one known instant", `!s.At().Equal(at) { return false`, ""},
+	}},
+	{"scan/walker.go", []branch{
+		{"a listed cell is cached at that version", `rd := w.rs.Known(s)`,
+			`s.Version == f.Version`},
+		{"a listed cell is cached at a later version", `rd := w.rs.Known(s)`,
+			`s.Version != f.Version`},
+		{"a cached intent is not final: read", `rd := w.rs.Known(s)`,
+			`!rd.Final() && s.Cell.Intent.Action != cell.Lock`},
+		{"an external value has been replaced meanwhile", `f.Live = true`, ""},
+	}},
+	{"scan/validate.go", []branch{
+		{"a name is gone: changed", `store.NoObject(seen.Name)}) { p.stale = true`, ""},
+		{"an own intent: as it was seen", `base, own := p.Own[now.Name]; own {`,
+			`seen.matches(base)`},
+		{"an own intent: changed before it landed", `base, own := p.Own[now.Name]; own {`,
+			`!seen.matches(base)`},
+		{"a name is new", `case seen == nil: return false`, ""},
+		{"at the version seen", `now.writer, now.reading = seen.writer, seen.reading`, ""},
+		{"at the version seen, but with an undecided intent", `doubt{j, seen})`,
+			`seen != nil && seen.Version == now.Version`},
+		{"at another version", `doubt{j, seen})`, `seen != nil && seen.Version != now.Version`},
+		{"read again: as it was", `changed[i] = !some[i].seen.matches(rd)`, `!changed[i]`},
+		{"read again: changed", `changed[i] = !some[i].seen.matches(rd)`, `changed[i]`},
 	}},
 	{"commit/value.go", []branch{
 		{"an upload has failed", `err := e.upload.err; err != nil {`, ""},

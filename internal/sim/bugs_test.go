@@ -288,7 +288,8 @@ var bugs = []bug{
 `, "",
 	},
 	{
-		"a listed version of a cell with an intent taken for its value", "internal/scan/validate.go",
+		"a listed version of a cell with an intent taken for its value",
+		"internal/scan/validate.go",
 		`	case seen.Version == now.Version && seen.isSettled():`,
 		`	case seen.Version == now.Version:`, "range",
 	},
