@@ -210,18 +210,19 @@ func TestCollectionsCost(t *testing.T) {
 func TestCollectionsWithIntents(t *testing.T) {
 	for _, x := range []struct {
 		name  string
+		keys  int
 		leave func(n int) func(c *client) error
 		want  int
-	}{{"written", update, 1}, {"deleted", remove, 0}} {
+	}{{"written", 20, update, 1}, {"deleted", 20, remove, 0}, {"all deleted", 300, remove, 0}} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &scene{t: t, bucket: memory.New()}
-				c, dying := stored(20)(s), s.client()
-				require.NoError(t, x.leave(20)(dying))
+				c, dying := stored(x.keys)(s), s.client()
+				require.NoError(t, x.leave(x.keys)(dying))
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
 				require.ErrorIs(t, dying.db.Close(ctx), context.Canceled)
-				require.Equal(t, 20, s.intents())
+				require.Equal(t, x.keys, s.intents())
 				n := 0
 				for name, err := range c.db.Collections(t.Context()) {
 					require.NoError(t, err)
@@ -233,6 +234,30 @@ func TestCollectionsWithIntents(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCollectionsFullOfTombstones: the listing that looks for a value goes on to it, by
+// pages that begin small.
+func TestCollectionsFullOfTombstones(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{t: t, bucket: memory.New()}
+		c := s.client()
+		for i := range 1500 {
+			require.NoError(t, c.coll.Insert(t.Context(), walkKey(i), nil))
+		}
+		_, err := c.coll.Drop(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, c.coll.Insert(t.Context(), walkKey(1500), nil))
+		before, n := c.sim.Counts(), 0
+		for _, err := range c.db.Collections(t.Context()) {
+			require.NoError(t, err)
+			n++
+		}
+		assert.Equal(t, 1, n)
+		// Of 16, 64, 256 and 1000 names, and of the rest.
+		assert.Equal(t, simulated.Counts{Lists: 1 + 5}, c.sim.Counts().Sub(before))
+		require.NoError(t, c.db.Close(t.Context()))
+	})
 }
 
 // TestCollectionsOfWhatIsNotAllowed: errors end the loop.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -182,4 +183,46 @@ func (c *crowd) counts(coll *strictkv.Collection) map[int]uint64 {
 		counts[i] = countOf(v)
 	}
 	return counts
+}
+
+// TestWalksOnEveryStore walks a small tree on each kind of store, and drops it.
+func TestWalksOnEveryStore(t *testing.T) {
+	for _, store := range fireStores() {
+		if store.name == "faulty" {
+			continue
+		}
+		t.Run(store.name, func(t *testing.T) {
+			db, err := strictkv.Open(t.Context(), "db", store.start(t)(),
+				strictkv.WithInlineMax(small))
+			require.NoError(t, err)
+			top := db.Collection([]byte("top"))
+			odd := []string{"a", "a-b", "a/b", "\x00", "\xff", "..", "%2F"}
+			for i, name := range odd {
+				require.NoError(t, top.Write(t.Context(), []byte(name), large(i)))
+				nested := top.Collection([]byte(name))
+				require.NoError(t, nested.Write(t.Context(), []byte(name), large(i)))
+			}
+			got := []string{}
+			for name, err := range top.Collections(t.Context()) {
+				require.NoError(t, err)
+				got = append(got, string(name))
+			}
+			assert.ElementsMatch(t, odd, got)
+			slices.Sort(odd)
+			assert.Equal(t, odd, keysOf(t, top, strictkv.Range{}))
+			slices.Reverse(odd)
+			assert.Equal(t, odd, keysOf(t, top, strictkv.Range{Reverse: true}))
+			n, err := top.Collection([]byte("a")).Drop(t.Context())
+			require.NoError(t, err)
+			assert.EqualValues(t, 1, n)
+			n, err = top.Drop(t.Context())
+			require.NoError(t, err)
+			assert.EqualValues(t, 2*len(odd)-1, n)
+			for name, err := range db.Collections(t.Context()) {
+				require.NoError(t, err)
+				assert.Fail(t, "a collection is left", "%q", name)
+			}
+			require.NoError(t, db.Close(t.Context()))
+		})
+	}
 }

@@ -71,6 +71,20 @@ var leaks = []struct {
 	{"context cancelled while the primary commits", cancelled(3*latency+latency/4,
 		writeAndRead(3, 5, false))},
 	{"function that fails with its context cancelled", fails(latency/4, write10)},
+	{"items, to the end", leaves(10)},
+	{"items, left after the first", leaves(1)},
+	{"items, left by a panic", leaves(-1)},
+	{"items, context cancelled while listing", cancelled(latency/4, items)},
+	{"items, context cancelled while reading", cancelled(latency+latency/4, items)},
+	{"collections, left after the first", func(t *testing.T, c *client) {
+		for _, err := range c.db.Collections(t.Context()) {
+			require.NoError(t, err)
+			break
+		}
+	}},
+	{"drop", succeeds(drop)},
+	{"drop, context cancelled while reading", cancelled(latency+latency/4, drop)},
+	{"drop, context cancelled while deleting", cancelled(2*latency+latency/4, drop)},
 }
 
 // TestLeaks looks for goroutines one second after a call, and after Close.
@@ -186,6 +200,36 @@ func others() []string {
 
 func succeeds(call func(c *client) error) func(t *testing.T, c *client) {
 	return func(t *testing.T, c *client) { require.NoError(t, call(c)) }
+}
+
+// items walks all keys.
+func items(c *client) error {
+	for _, err := range c.coll.Items(c.ctx, strictkv.Range{}) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func drop(c *client) error {
+	_, err := c.coll.Drop(c.ctx)
+	return err
+}
+
+// leaves walks n keys, and leaves the loop; for -1 it panics at the first.
+func leaves(n int) func(t *testing.T, c *client) {
+	return func(t *testing.T, c *client) {
+		defer func() { require.Equal(t, n < 0, recover() != nil) }()
+		for _, err := range c.coll.Items(c.ctx, strictkv.Range{}) {
+			require.NoError(t, err)
+			if n--; n < 0 {
+				panic("the loop's")
+			} else if n == 0 {
+				break
+			}
+		}
+	}
 }
 
 func view10(c *client, tx *strictkv.Tx) error { return c.readAll(tx, 0, 10) }

@@ -25,6 +25,11 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"))
 }
 
+// folder is a place of the test's own.
+func folder(t *testing.T) place {
+	return place{Dir: t.TempDir(), Patience: 300 * time.Millisecond}
+}
+
 // mustRun runs the program on a folder, and returns what it has printed.
 func mustRun(t *testing.T, a *analytics) string {
 	var out bytes.Buffer
@@ -36,8 +41,8 @@ func mustRun(t *testing.T, a *analytics) string {
 }
 
 func TestSums(t *testing.T) {
-	a := &analytics{place: place{Dir: t.TempDir(), Patience: time.Second}}
-	a.ingesters, a.compactors, a.time = 2, 1, 500*time.Millisecond
+	a := &analytics{place: folder(t)}
+	a.ingesters, a.compactors, a.time = 2, 1, 250*time.Millisecond
 	assert.Contains(t, mustRun(t, a), "the sums are equal")
 	total := sum{}
 	for _, s := range a.acked {
@@ -48,8 +53,8 @@ func TestSums(t *testing.T) {
 }
 
 func TestKills(t *testing.T) {
-	a := &analytics{place: place{Dir: t.TempDir(), Patience: time.Second}}
-	a.ingesters, a.compactors, a.kills = 2, 2, 12
+	a := &analytics{place: folder(t)}
+	a.ingesters, a.compactors, a.kills = 2, 2, 8
 	if *full {
 		a.kills = 200
 	}
@@ -60,7 +65,7 @@ func TestKills(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	a := &analytics{place: place{Dir: t.TempDir(), Patience: time.Second}, out: &bytes.Buffer{}}
+	a := &analytics{place: folder(t), out: &bytes.Buffer{}}
 	a.ingesters, a.compactors, a.time = 1, 1, time.Hour
 	require.NoError(t, a.run(ctx))
 }
@@ -161,7 +166,7 @@ func TestBooksBalanceAtAnyTime(t *testing.T) {
 
 // TestViolation: sums that differ make the whole program fail.
 func TestViolation(t *testing.T) {
-	p := place{Dir: t.TempDir(), Patience: time.Second}
+	p := folder(t)
 	db, err := p.open(t.Context())
 	require.NoError(t, err)
 	e := newEvents(db.DB)

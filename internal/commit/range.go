@@ -20,8 +20,9 @@ type ranges struct {
 	// walks are under way. What the last validation has listed is known to them.
 	walks []*scan.Walker
 	known []*scan.Listing
-	// scanned counts names.
+	// scanned counts names, kept the bytes of values that spans keep.
 	scanned int
+	kept    int64
 	// written are the keys of the write set that have a value or a deletion, in order,
 	// once there is a span.
 	written []string
@@ -57,9 +58,8 @@ type scanning struct {
 	// at is the name of the last key yielded, or passed over.
 	at string
 	// head is the next cell of the walk, if it was taken out; ended says that there is none.
-	head    *scan.Item
-	ended   bool
-	scanned int
+	head  *scan.Item
+	ended bool
 }
 
 func (tx *Tx) startScan(r scan.Range) (*scanning, error) {
@@ -73,7 +73,8 @@ func (tx *Tx) startScan(r scan.Range) (*scanning, error) {
 	if t.o.Staleness > 0 && len(o.Known) == 0 {
 		o.Known = t.e.memory.Recall(r, t.start.Add(-t.o.Staleness))
 	}
-	s := &scanning{tx: tx, r: r, span: scan.NewSpan(r), walk: t.e.scans.Walk(t.ctx, r, o)}
+	s := &scanning{tx: tx, r: r, span: scan.NewSpan(r, &tx.kept)}
+	s.walk = t.e.scans.Walk(t.ctx, r, o)
 	if len(tx.spans) == 0 {
 		tx.written = nil
 		for _, e := range tx.entries {

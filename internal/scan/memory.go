@@ -34,7 +34,7 @@ func (m *Memory) Keep(spans []*Span, at time.Time) {
 			continue
 		}
 		l := &Listing{Interval: s.consumed, found: s.ordered(), at: at}
-		l.bytes = min(s.bytes, keptBytes) + foundBytes*int64(len(l.found))
+		l.bytes = s.bytes + foundBytes*int64(len(l.found))
 		m.removeLocked(func(old *Listing) bool {
 			return l.From <= old.From && old.To <= l.To
 		})
@@ -71,15 +71,20 @@ func (m *Memory) removeLocked(which func(l *Listing) bool) {
 	})
 }
 
-// Recall returns the newest listing that the range begins in, if it was current at the
-// oldest instant wanted, or later.
+// Recall returns the newest listing that has all of the range, or else the newest that the
+// range begins in, if it was current at the oldest instant wanted, or later.
 func (m *Memory) Recall(r Range, oldest time.Time) []*Listing {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	var begin []*Listing
 	for _, l := range m.all {
-		if l.begins(r) && !l.at.Before(oldest) {
+		switch {
+		case l.at.Before(oldest):
+		case l.From <= r.From && r.To <= l.To:
 			return []*Listing{l}
+		case begin == nil && l.begins(r):
+			begin = []*Listing{l}
 		}
 	}
-	return nil
+	return begin
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/strictkv/strictkv/internal/keyspace"
 )
 
-// keptBytes is how many bytes of values a Span keeps of what it has seen, as listed.
+// keptBytes is how many bytes of values the Spans of a transaction keep of what they have
+// seen, as listed.
 const keptBytes = 8 << 20
 
 // Span is what a transaction has seen of a range: the interval that it has consumed, and
@@ -19,14 +20,16 @@ type Span struct {
 	consumed keyspace.Interval
 	found    []Found // in the order of the scan
 	bytes    int64   // of what is kept of found
+	kept     *int64  // by all spans of the transaction
 	// at is the instant at which all of it was current; zero if it is not known.
 	at    time.Time
 	begun bool
 }
 
-// NewSpan returns the Span of a scan that begins.
-func NewSpan(r Range) *Span {
-	s := &Span{Range: r, consumed: r.Interval}
+// NewSpan returns the Span of a scan that begins. The spans of a transaction share kept,
+// which counts the bytes of values that they keep.
+func NewSpan(r Range, kept *int64) *Span {
+	s := &Span{Range: r, consumed: r.Interval, kept: kept}
 	if s.To = max(r.From, r.To); r.Reverse {
 		s.consumed.From = s.To
 	} else {
@@ -43,8 +46,11 @@ func (s *Span) Add(item Item, at time.Time) {
 	}
 	s.at, s.begun = at, true
 	if f.reading != nil {
-		if s.bytes += f.Size; s.bytes > keptBytes {
+		if *s.kept+f.Size > keptBytes {
 			f.reading = nil
+		} else {
+			s.bytes += f.Size
+			*s.kept += f.Size
 		}
 	}
 	s.upTo(f)

@@ -143,6 +143,7 @@ func (w *Walker) land(f *flight) (Item, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ahead[0] = nil
+	w.ahead[0] = nil // else it would live as long as the array
 	w.ahead = w.ahead[1:]
 	w.bytes -= f.bytes
 	if f.hopeful {

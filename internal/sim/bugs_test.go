@@ -226,6 +226,29 @@ var bugs = []bug{
 		`ok = ok && e.rt.Now().Sub(rd.Since) >= 0`, "weak",
 	},
 	{
+		"a walk joins reads older than itself", "items.go",
+		`scan.WalkOptions{Since: c.db.st.Tick()}`,
+		`scan.WalkOptions{}`, "range-walk",
+	},
+	{
+		"a walk passes over what holds an intent", "items.go",
+		`		if !found.Present() {`,
+		`		if !found.Present() || found.Size&3 == 2 {`, "range-walk",
+	},
+	{
+		"a drop passes over what holds an intent", "internal/scan/below.go",
+		`return l.Shape == cell.ShapeTombstone ||`,
+		`return l.Shape == cell.ShapeIntent || l.Shape == cell.ShapeTombstone ||`, "range-walk",
+	},
+	{
+		"a drop takes what it knows of a key for what is there", "internal/commit/remove.go",
+		`if err != nil || x.value.Kind == cell.Absent {`,
+		`if err == nil && x.value.Kind == cell.Absent {
+			x.read = false
+		}
+		if err != nil || x.value.Kind == cell.Absent {`, "range-walk",
+	},
+	{
 		"a commit write sent twice on the way taken for refused", "internal/commit/attempt.go",
 		`		default: // refused may be an echo
 			doubt = true
@@ -274,5 +297,44 @@ var bugs = []bug{
 `,
 		`		e.fetch = nil
 `, "crowd",
+	},
+	{
+		"a range not validated", "internal/commit/range.go",
+		`	if stale = stale || staleSpans; !stale {`,
+		`	if _ = staleSpans; !stale {`, "",
+	},
+	{
+		"a scan validated up to the last key fetched", "internal/scan/span.go",
+		`	s.consumed = s.Interval
+`,
+		``, "",
+	},
+	{
+		"a scan with a limit validated from its first key to its last", "internal/scan/validate.go",
+		`	found, rest := s.ordered(), s.consumed
+`,
+		`	found, rest := s.ordered(), s.consumed
+	if n := len(found); s.Limit > 0 && n > 0 {
+		rest.From, rest.To = found[0].Name, keyspace.UpTo(found[n-1].Name)
+	}
+`, "",
+	},
+	{
+		"a listed version of a cell with an intent taken for its value",
+		"internal/scan/validate.go",
+		`	case seen.Version == now.Version && seen.isSettled():`,
+		`	case seen.Version == now.Version:`, "range",
+	},
+	{
+		"a version in the cache taken for the one listed", "internal/scan/walker.go",
+		`	if rd.Final() || s.Cell.Intent.Action == cell.Lock {
+`,
+		`	if f.Version = s.Version; rd.Final() || s.Cell.Intent.Action == cell.Lock {
+`, "range-phantom",
+	},
+	{
+		"weak scans of two instants", "internal/commit/range.go",
+		`if s.At().IsZero() || !s.At().Equal(at) {`,
+		`if s == nil {`, "range",
 	},
 }

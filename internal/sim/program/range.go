@@ -1,6 +1,7 @@
 package program
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -94,25 +95,10 @@ func (x *session) span(r *baton.Source) strictkv.Range {
 
 // ranges scans, and changes what others scan.
 func (x *session) ranges(r *baton.Source) {
-	ks := x.some(r, 2)
-	s, leave, d := x.span(r), r.Below(3)*r.Below(3), time.Duration(0)
+	s, ks, leave := x.span(r), x.some(r, 2), r.Below(3)*r.Below(3)
 	switch r.Below(10) {
-	case 0: // one that scans writes what another scans
-		x.transact(x.ctx, "sum", func(t *tx) error {
-			n, err := t.scan(s, leave, nil)
-			if err != nil {
-				return err
-			}
-			return t.write(ks[0], n)
-		})
-	case 1:
-		x.transact(x.ctx, "sum", func(t *tx) error {
-			n, err := t.scan(s, leave, nil)
-			if err != nil || n > 1 {
-				return err
-			}
-			return t.insert(ks[0], n)
-		})
+	case 0, 1:
+		x.sum(s, leave, ks[0], r.Below(2) == 0)
 	case 2: // takes the first key of a queue, and puts another in
 		s.Limit = 1
 		x.transact(x.ctx, "take", func(t *tx) error {
@@ -129,10 +115,7 @@ func (x *session) ranges(r *baton.Source) {
 				if n++; n > 1 {
 					return nil
 				}
-				if err := t.remove(ks[0]); err != nil {
-					return err
-				}
-				return t.write(ks[1], n)
+				return errors.Join(t.remove(ks[0]), t.write(ks[1], n))
 			})
 			return err
 		})
@@ -143,25 +126,46 @@ func (x *session) ranges(r *baton.Source) {
 		})
 	case 5, 6:
 		x.transact(x.ctx, "remove", func(t *tx) error {
-			if err := t.remove(ks[0]); err != nil {
-				return err
-			}
-			return t.write(ks[1], 0)
+			return errors.Join(t.remove(ks[0]), t.write(ks[1], 0))
 		})
 	case 7:
 		x.one(x.ctx, r)
-	case 8:
-		d = []time.Duration{10, 100, 3000}[r.Below(3)] * time.Millisecond
-		fallthrough
 	default:
-		x.look(x.ctx, d, func(t *tx) error {
-			if _, err := t.scan(s, leave, nil); err != nil {
-				return err
-			}
-			_, err := t.read(ks[0])
-			return err
-		})
+		x.lookAt(r, s, leave)
 	}
+}
+
+// sum writes how many keys a scan has found, or does so only if there are few.
+func (x *session) sum(s strictkv.Range, leave int, k string, always bool) {
+	x.transact(x.ctx, "sum", func(t *tx) error {
+		n, err := t.scan(s, leave, nil)
+		switch {
+		case err != nil:
+			return err
+		case always:
+			return t.write(k, n)
+		case n < 2:
+			return t.insert(k, n)
+		}
+		return nil
+	})
+}
+
+// lookAt scans in a view, which may be old, and reads a key or another range beside it.
+func (x *session) lookAt(r *baton.Source, s strictkv.Range, leave int) {
+	k, other := x.some(r, 1)[0], x.span(r)
+	d := []time.Duration{0, 0, 0, 10, 100, 3000}[r.Below(6)] * time.Millisecond
+	x.look(x.ctx, d, func(t *tx) error {
+		if _, err := t.scan(s, leave, nil); err != nil {
+			return err
+		}
+		if leave > 0 {
+			_, err := t.read(k)
+			return err
+		}
+		_, err := t.scan(other, 0, nil)
+		return err
+	})
 }
 
 // phantoms lets each transaction look at a range, and create or delete a key depending on

@@ -51,6 +51,7 @@ func init() { // they refer to each other
 		"range":         {2, 8, 1, false, (*session).ranges},
 		"range-phantom": {2, 5, 1, false, (*session).phantoms},
 		"range-sweep":   {2, 4, 2, true, (*session).rangesSweep},
+		"range-walk":    {2, 6, 1, false, (*session).walks},
 	}
 }
 

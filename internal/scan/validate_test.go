@@ -1,0 +1,286 @@
+package scan_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/scan"
+)
+
+// consume walks a range, and returns what it has seen. It leaves after so many cells, if
+// not 0.
+func (w *world) consume(r scan.Range, o scan.WalkOptions, leave int) *scan.Span {
+	walker := w.scans.Walk(w.ctx, r, o)
+	defer walker.Stop()
+	span := scan.NewSpan(r, new(int64))
+	for n := 1; ; n++ {
+		item, ok, err := walker.Next()
+		require.NoError(w.t, err)
+		if !ok {
+			span.End(walker.At())
+			return span
+		}
+		span.Add(item, walker.At())
+		if n == leave {
+			return span
+		}
+	}
+}
+
+// validate validates spans, and returns how many rounds that took.
+func (w *world) validate(
+	v scan.Validator, spans ...*scan.Span,
+) (now []*scan.Listing, stale bool, rounds int) {
+	begun := time.Now()
+	now, stale, err := w.scans.Validate(w.ctx, spans, v)
+	require.NoError(w.t, err)
+	return now, stale, int(time.Since(begun) / latency)
+}
+
+func TestValidate(t *testing.T) {
+	keys := scan.Range{KeysOnly: true}
+	for _, x := range []struct {
+		name   string
+		before func(w *world)
+		r      scan.Range
+		after  func(w *world)
+		stale  bool
+		gets   int
+	}{
+		{"nothing happens", nil, scan.Range{}, func(*world) {}, false, 0},
+		{"a value", nil, scan.Range{}, func(w *world) { w.write("k00003", "new") }, true, 1},
+		{"a fence", nil, scan.Range{}, func(w *world) { w.touch("k00003") }, false, 1},
+		{"a fence, keys only", nil, keys, func(w *world) { w.touch("k00003") }, true, 1},
+		{"an undecided intent comes", nil, scan.Range{},
+			func(w *world) { w.intend("k00003", "new") }, false, 2},
+		{"an undecided intent stays", func(w *world) { w.intend("k00003", "new") }, scan.Range{},
+			func(*world) {}, false, 2},
+		{"an intent commits without a write of the cell",
+			func(w *world) { w.intend("k00003", "new") }, scan.Range{},
+			func(w *world) { w.join("k00003") }, true, 2},
+		{"the same, keys only",
+			func(w *world) { w.intend("k00003", "new") }, keys,
+			func(w *world) { w.join("k00003") }, true, 2},
+		{"a new key", nil, scan.Range{}, func(w *world) { w.write("k00003+", "new") }, true, 1},
+		{"a new key, deleted", nil, scan.Range{},
+			func(w *world) { w.write("k00003+", "new"); w.remove("k00003+") }, true, 1},
+		{"a new key, not committed", nil, scan.Range{},
+			func(w *world) { w.intend("k00003+", "new") }, false, 2},
+		{"a tombstone without a writer", nil, scan.Range{},
+			func(w *world) { w.put("k00003+", cell.Fence(&cell.Cell{})) }, false, 1},
+		{"a deletion", nil, scan.Range{}, func(w *world) { w.remove("k00003") }, true, 1},
+		{"a tombstone is swept", func(w *world) { w.remove("k00003") }, scan.Range{},
+			func(w *world) { w.sweep("k00003") }, true, 0},
+		{"a tombstone is condemned", func(w *world) { w.remove("k00003") }, scan.Range{},
+			func(w *world) { w.condemn("k00003") }, true, 1},
+	} {
+		for _, reverse := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, reverse %v", x.name, reverse), func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					w.fill(10)
+					if x.before != nil {
+						x.before(w)
+					}
+					x.r.Interval, x.r.Reverse = w.all().Interval, reverse
+					span := w.consume(x.r, scan.WalkOptions{}, 0)
+					x.after(w)
+					w.net.reset()
+					now, stale, _ := w.validate(scan.Validator{}, span)
+					lists, gets := w.net.reset()
+					assert.Equal(t, x.stale, stale)
+					assert.Equal(t, 1, lists)
+					assert.Equal(t, x.gets, gets)
+					again := w.consume(x.r, scan.WalkOptions{Known: now}, 0)
+					lists, _ = w.net.reset()
+					assert.Zero(t, lists, "the next run begins with what validation listed")
+					_, stale, _ = w.validate(scan.Validator{}, again)
+					assert.False(t, stale, "and is valid")
+				})
+			})
+		}
+	}
+}
+
+// The attempt's own intents stand for what was in their cells before.
+func TestValidateOwnIntents(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.fill(5)
+		span := w.consume(w.all(), scan.WalkOptions{}, 0)
+		own := map[string]resolve.Reading{}
+		for _, key := range []string{"k00002", "new"} {
+			s, err := w.rs.Read(w.ctx, w.name(key))
+			require.NoError(t, err)
+			own[s.Name] = w.rs.Known(s)
+			w.intend(key, "own")
+		}
+		w.net.reset()
+		_, stale, rounds := w.validate(scan.Validator{Own: own}, span)
+		assert.False(t, stale)
+		assert.Equal(t, 1, rounds)
+
+		other, err := w.rs.Read(w.ctx, w.name("k00003"))
+		require.NoError(t, err)
+		for _, key := range []string{"k00002", "new"} { // a rival was there before the intent
+			bad := map[string]resolve.Reading{}
+			for k, v := range own {
+				bad[k] = v
+			}
+			other.Name = w.name(key)
+			bad[other.Name] = w.rs.Known(other)
+			_, stale, _ = w.validate(scan.Validator{Own: bad}, span)
+			assert.True(t, stale, key)
+		}
+	})
+}
+
+// Pages of a span are validated in parallel, and cells in doubt as well.
+func TestValidateInParallel(t *testing.T) {
+	inWorld(t, func(w *world) {
+		keys := w.fill(3500)
+		for _, reverse := range []bool{false, true} {
+			r := w.all()
+			r.KeysOnly, r.Reverse = true, reverse
+			span := w.consume(r, scan.WalkOptions{}, 0)
+			w.net.reset()
+			_, stale, rounds := w.validate(scan.Validator{}, span, span)
+			lists, gets := w.net.reset()
+			assert.False(t, stale)
+			assert.Equal(t, []int{1, 8, 0}, []int{rounds, lists, gets})
+
+			for _, key := range []string{keys[0], keys[874], keys[875], keys[2000], keys[3499]} {
+				span := w.consume(r, scan.WalkOptions{}, 0)
+				w.write(key+"+", "phantom")
+				_, stale, rounds := w.validate(scan.Validator{}, span)
+				assert.True(t, stale, key)
+				assert.Equal(t, 2, rounds)
+				w.sweep(key + "+")
+			}
+		}
+	})
+}
+
+// What was not consumed is neither listed nor compared.
+func TestValidateWhatWasConsumed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		keys := w.fill(900)
+		span := w.consume(w.all(), scan.WalkOptions{}, 3)
+		w.write(keys[3], "new")
+		w.write(keys[2]+"+", "new")
+		_, stale, _ := w.validate(scan.Validator{}, span)
+		assert.False(t, stale)
+		w.write(keys[1]+"+", "new")
+		_, stale, _ = w.validate(scan.Validator{}, span)
+		assert.True(t, stale)
+		_, stale, rounds := w.validate(scan.Validator{}, scan.NewSpan(w.all(), new(int64)))
+		assert.False(t, stale, "nothing was consumed")
+		assert.Zero(t, rounds)
+	})
+}
+
+// What was valid at an instant is remembered, within bounds.
+func TestMemory(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.fill(10)
+		var m scan.Memory
+		at := time.Now()
+		r := w.all()
+		r.Limit = 4
+		m.Keep([]*scan.Span{w.consume(r, scan.WalkOptions{}, 4)}, at)
+		assert.NotEmpty(t, m.Recall(w.all(), at))
+		assert.Empty(t, m.Recall(w.all(), at.Add(1)), "too old")
+		r.From = w.name("k00005")
+		assert.Empty(t, m.Recall(r, at), "it begins behind")
+		m.Forget(w.name("k00005"))
+		assert.False(t, m.Empty())
+		m.Forget(w.name("k00003"))
+		assert.True(t, m.Empty())
+
+		w.net.reset()
+		m.Keep([]*scan.Span{w.consume(w.all(), scan.WalkOptions{}, 0)}, at)
+		w.write("k00004", "new")
+		w.net.reset()
+		for _, reverse := range []bool{false, true} {
+			r := w.all()
+			r.Reverse = reverse
+			span := w.consume(r, scan.WalkOptions{Known: m.Recall(r, at)}, 0)
+			assert.Equal(t, at, span.At())
+		}
+		lists, gets := w.net.reset()
+		assert.Zero(t, lists+gets)
+
+		for i := range 70 {
+			r := w.all()
+			r.To = w.name(fmt.Sprintf("k00003%03d", i))
+			r.From = w.name(fmt.Sprintf("k00002%03d", i))
+			m.Keep([]*scan.Span{w.consume(r, scan.WalkOptions{}, 0)}, at)
+		}
+		assert.Empty(t, m.Recall(w.all(), at), "64 at most")
+		own := scan.NewSpan(w.all(), new(int64))
+		own.AddOwn(w.name("k00003"))
+		var other scan.Memory
+		other.Keep([]*scan.Span{own, scan.NewSpan(w.all(), new(int64))}, at)
+		assert.True(t, other.Empty(), "neither own writes nor nothing")
+	})
+}
+
+// A walk that had to read something is of no known instant.
+func TestWalkLosesItsInstant(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.fill(10)
+		var m scan.Memory
+		at := time.Now()
+		r := w.all()
+		m.Keep([]*scan.Span{w.consume(r, scan.WalkOptions{}, 5)}, at)
+		span := w.consume(r, scan.WalkOptions{Known: m.Recall(r, at)}, 5)
+		assert.Equal(t, at, span.At(), "left within what is known")
+		for _, leave := range []int{6, 0} {
+			span = w.consume(r, scan.WalkOptions{Known: m.Recall(r, at)}, leave)
+			assert.True(t, span.At().IsZero(), "went on behind it")
+		}
+		// Without its values, what is remembered leads to reads.
+		w.open(1 << 20)
+		r.KeysOnly = true
+		m.Forget(w.name("k00001"))
+		m.Keep([]*scan.Span{w.consume(r, scan.WalkOptions{}, 0)}, at)
+		r.KeysOnly = false
+		span = w.consume(r, scan.WalkOptions{Known: m.Recall(r, at)}, 0)
+		assert.True(t, span.At().IsZero())
+	})
+}
+
+// touch moves a cell's version, as a fence does.
+func (w *world) touch(key string) {
+	c, _ := w.cell(key)
+	w.put(key, cell.Fence(c))
+}
+
+// condemn announces the removal of a tombstone.
+func (w *world) condemn(key string) {
+	c, _ := w.cell(key)
+	condemned := *c
+	condemned.Condemned = true
+	w.put(key, &condemned)
+}
+
+// sweep removes an object.
+func (w *world) sweep(key string) {
+	_, v := w.cell(key)
+	require.NoError(w.t, w.mem.Delete(w.ctx, prefix+w.name(key), v))
+}
+
+// join lets the last intent of the attempt land whose other is in a key's cell.
+func (w *world) join(key string) {
+	c, _ := w.cell(key)
+	in := *c.Intent
+	w.nonce++
+	data := cell.Encode(cell.Place(&cell.Cell{}, cell.Fold{}, &in), w.nonce)
+	_, err := w.mem.Put(w.ctx, prefix+"=other", data, backend.IfAbsent())
+	require.NoError(w.t, err)
+}
