@@ -27,6 +27,7 @@ type Cache struct {
 	clock atomic.Uint64
 
 	mu      seam.Mutex // guards all below
+	epoch   epoch
 	size    int64
 	recent  ring
 	shelves map[place]*shelf
@@ -99,7 +100,7 @@ func (s *Space) Lookup(name string) (Entry, bool) {
 	if n == nil {
 		return Entry{}, false
 	}
-	return n.fact.entry(), true
+	return c.epoch.entry(&n.fact), true
 }
 
 // Learn records what a request that was sent at e.Proved has shown, unless the
@@ -107,18 +108,21 @@ func (s *Space) Lookup(name string) (Entry, bool) {
 // one state that can recur, does not.
 func (s *Space) Learn(name string, e Entry) {
 	c := s.cache
-	f, cost := newFact(e)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.epoch.start.IsZero() {
+		c.epoch.start = e.Until
+	}
 	if n := c.use(s.cells, name); n != nil {
 		switch old := n.fact; {
 		case old.version == e.Version && e.Version != "":
-			n.confirm(e)
+			c.epoch.confirm(&n.fact, e)
 			return
 		case e.Wrote && old.version == e.Replaces: // newer, whenever that was read
 		case e.Proved < old.settled:
 			return
 		}
 	}
+	f, cost := c.epoch.newFact(e)
 	c.put(s.cells, name, f, cost)
 }

@@ -264,7 +264,7 @@ func TestSizeOfAMixture(t *testing.T) {
 	for range 25_000 {
 		all[random.IntN(len(all))].learn(s, 100*random.IntN(5000))
 	}
-	require.Greater(t, c.Size(), int64(31<<18))
+	require.Greater(t, c.Size(), int64(30<<18))
 	assertHonest(t, c, before, "mixture")
 }
 

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"maps"
+	"math"
 	"strings"
 	"time"
 	"unsafe"
@@ -18,6 +19,10 @@ const (
 	// held, and has held that many, its map is made anew. A map never shrinks by itself.
 	shrinkPart = 4
 	shrinkMin  = 1024
+	// wasteMin in bytes, and that part of what a cell was read from, is how much must be
+	// saved by copying its value out of that.
+	wasteMin  = 32
+	wastePart = 16
 )
 
 // node is something that the cache keeps, and a link in the ring of all.
@@ -34,21 +39,48 @@ type fact struct {
 	cell            *cell.Cell
 	version         backend.Version
 	size            int
-	since, until    time.Time
+	since, until    instant
 	proved, settled uint64
+}
+
+// instant is a time by the cache's epoch, in nanoseconds: a time.Time takes three times as
+// much.
+type instant int64
+
+// never is the instant of the zero time.
+const never instant = math.MinInt64
+
+// epoch is what instants count from.
+type epoch struct{ start time.Time }
+
+func (p epoch) instant(t time.Time) instant {
+	if t.IsZero() {
+		return never
+	}
+	return instant(t.Sub(p.start))
+}
+
+func (p epoch) time(i instant) time.Time {
+	if i == never {
+		return time.Time{}
+	}
+	return p.start.Add(time.Duration(i))
 }
 
 var noObject = &cell.Cell{}
 
 // newFact returns what is kept of e, and what the cell in it takes. A cell that this
-// process wrote may have bytes of one that it read: they are copied.
-func newFact(e Entry) (f fact, cost int) {
-	f = fact{e.Cell, e.Version, e.Size, e.Since, e.Until, e.Proved, e.Settled}
+// process wrote may have bytes of one that it read: they are copied. So are the bytes of
+// one that was read, if they take much less without what is around them.
+func (p epoch) newFact(e Entry) (f fact, cost int) {
+	f = fact{
+		e.Cell, e.Version, e.Size, p.instant(e.Since), p.instant(e.Until), e.Proved, e.Settled,
+	}
 	switch {
 	case e.Version == "":
 		f.cell = noObject
-	case e.Wrote:
-		f.cell = e.Cell.Apart()
+	case e.Wrote || wasteful(e):
+		f.cell, f.size = e.Cell.Apart(), 0
 		cost = f.cell.Footprint(0)
 	default:
 		cost = f.cell.Footprint(e.Size)
@@ -56,18 +88,25 @@ func newFact(e Entry) (f fact, cost int) {
 	return f, cost
 }
 
-func (f *fact) entry() Entry {
+// wasteful tells whether a part of the bytes that a cell was read from is worth a copy.
+func wasteful(e Entry) bool {
+	saved := cell.Allocated(e.Size) - cell.Allocated(len(e.Cell.Value.Data))
+	return e.Cell.Intent == nil && len(e.Cell.Marks) == 0 && e.Cell.Value.Kind == cell.Inline &&
+		saved >= wasteMin && saved >= e.Size/wastePart
+}
+
+func (p epoch) entry(f *fact) Entry {
 	return Entry{
-		Cell: f.cell, Version: f.version, Size: f.size, Since: f.since, Until: f.until,
-		Proved: f.proved, Settled: f.settled,
+		Cell: f.cell, Version: f.version, Size: f.size, Since: p.time(f.since),
+		Until: p.time(f.until), Proved: f.proved, Settled: f.settled,
 	}
 }
 
 // confirm extends the interval by another request that has seen the same version.
-func (f *fact) confirm(e Entry) {
+func (p epoch) confirm(f *fact, e Entry) {
 	f.settled = max(f.settled, e.Settled)
 	if e.Proved > f.proved {
-		f.proved, f.until = e.Proved, e.Until
+		f.proved, f.until = e.Proved, p.instant(e.Until)
 	}
 }
 
