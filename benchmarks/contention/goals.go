@@ -4,6 +4,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
 	"github.com/strictkv/strictkv/benchmarks/internal/target"
 )
 
@@ -52,10 +53,10 @@ const starving = 0.1
 
 // goals are what the library is meant to reach with the latencies of gcs.
 func goals(s settings) []goal {
+	s.Bucket = bucket.Options{Profile: "gcs"}
 	on := func(scenario string, processes, workers, keys int) settings {
 		s.Scenario, s.Processes, s.Workers = scenario, processes, workers
 		s.Keys, s.Overlap = keys, 100
-		s.Bucket.Throttle = false
 		return s
 	}
 	throttled := func(processes, workers, keys int) settings {

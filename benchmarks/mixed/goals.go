@@ -5,6 +5,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
 	"github.com/strictkv/strictkv/benchmarks/internal/target"
 )
 
@@ -31,6 +32,7 @@ func most(name, figure string, value float64, of func(r row) float64) bound {
 // goals are what the library is meant to reach with the latencies of gcs. The first is that
 // of the fewest clients, which the others are compared with.
 func goals(s settings) []goal {
+	s.Bucket, s.Parallel = bucket.Options{Profile: "gcs"}, 10
 	with := func(clients, keys int) settings {
 		s.Clients, s.Keys = clients, keys
 		return s

@@ -9,6 +9,7 @@ package main
 
 //go:generate go run . -plots ../../docs/benchmarks
 //go:generate go run . -plots ../../docs/benchmarks -goals
+//go:generate go run . -plots ../../docs/benchmarks -stores fake-gcs-server,Azurite,versitygw
 
 import (
 	"errors"
@@ -52,6 +53,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	all := f.Bool("goals", false, "measure all goals, with the latencies of gcs")
 	to := report.Output{Table: out}
 	f.StringVar(&to.Base, "out", "", "write results to this path, with .csv and .json added")
+	standIns := f.String("stores", "", "measure these stand-ins, and what they do alone")
 	dir := f.String("plots", "",
 		"put the results into this folder, drawn too, and into the documents above it")
 	if err := f.Parse(args); err != nil {
@@ -62,6 +64,13 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	}
 	if *dir != "" {
 		to.Base = filepath.Join(*dir, "mixed")
+	}
+	if *standIns != "" {
+		rows, err := stores(t, s, *standIns, progress)
+		if err != nil {
+			return err
+		}
+		return showStores(to, *dir, rows)
 	}
 	if err := s.Bucket.Start(t); err != nil {
 		return err

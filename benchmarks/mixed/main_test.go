@@ -63,17 +63,21 @@ func TestSweep(t *testing.T) {
 	assert.Contains(t, string(text), runtime.Version())
 }
 
-// TestFakeGCS runs the mix on a server, over HTTP.
-func TestFakeGCS(t *testing.T) {
-	s := short(2)
-	s.Keys, s.Warm, s.Time = 100, 0, 200*time.Millisecond
-	s.Bucket.Server = "fake-gcs-server"
-	require.NoError(t, s.Bucket.Start(t))
-	r, err := measure(t, s, 1, io.Discard)
+// TestStores runs the mix on a server, over HTTP, and passes over one that is not there.
+func TestStores(t *testing.T) {
+	t.Setenv("STRICTKV_SERVERS", "")
+	t.Setenv("STRICTKV_VERSITYGW", "")
+	s := short(0)
+	s.Warm, s.Time = 0, 100*time.Millisecond
+	rows, err := stores(t, s, "azuretest,versitygw", io.Discard)
 	require.NoError(t, err)
-	assert.Positive(t, r.Count)
-	assert.Positive(t, r.OfRaw)
-	assert.Equal(t, "fake-gcs-server", r.Store)
+	require.Len(t, rows, 2, "1 client, and 4")
+	for _, r := range rows {
+		assert.Equal(t, "azuretest", r.Store)
+		assert.Positive(t, min(r.Get, r.Unchanged, r.Put, r.PerSecond, r.OfRaw, r.Update, r.Read))
+	}
+	_, err = stores(t, s, "none", io.Discard)
+	assert.ErrorContains(t, err, "none")
 }
 
 func TestArguments(t *testing.T) {

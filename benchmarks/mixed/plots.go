@@ -68,6 +68,15 @@ func showGoals(to report.Output, dir string, rows []row, checks []target.Row) er
 	return report.InsertTable(dir, "mixed goals", checks)
 }
 
+// showStores prints what was measured on stand-ins, and puts it into the documents, if there
+// is a folder.
+func showStores(to report.Output, dir string, rows []storeRow) error {
+	if err := report.Show(to, "-stores", rows); err != nil || dir == "" {
+		return err
+	}
+	return report.InsertTable(dir, "stores", rows)
+}
+
 const xClients = "clients, each with 10 transactions at once"
 
 func charts(rows []row) map[string]chart.Chart {

@@ -5,11 +5,14 @@
 //	go run ./benchmarks/roundtrips -profile s3
 package main
 
+//go:generate go run . -plots ../../docs/benchmarks
+
 import (
 	"errors"
 	"flag"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
@@ -36,8 +39,12 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	runs := f.Int("runs", 300, "transactions of each kind that are timed")
 	to := report.Output{Table: out}
 	f.StringVar(&to.Base, "out", "", "write results to this path, with .csv and .json added")
+	dir := f.String("plots", "", "put the results into this folder, and the document above it")
 	if err := f.Parse(args); err != nil {
 		return err
+	}
+	if *dir != "" {
+		to.Base = filepath.Join(*dir, "roundtrips")
 	}
 	if *runs < 1 {
 		return errors.New("roundtrips: want at least 1 run")
@@ -52,5 +59,8 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 			rows = append(rows, r)
 		}
 	}
-	return report.Show(to, "", rows)
+	if err := report.Show(to, "", rows); err != nil || *dir == "" {
+		return err
+	}
+	return report.InsertTable(*dir, "roundtrips", rows)
 }

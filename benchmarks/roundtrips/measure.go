@@ -30,13 +30,13 @@ type row struct {
 	Kind      string  `json:"transaction"`
 	State     string  `json:"state"`
 	Rounds    float64 `json:"rounds"`
-	Gets      float64 `json:"gets"`
-	Unchanged float64 `json:"not_modified"`
-	Puts      float64 `json:"puts"`
-	Later     float64 `json:"later"`
-	Mean      float64 `json:"mean_ms"`
-	P50       float64 `json:"p50_ms"`
-	P90       float64 `json:"p90_ms"`
+	Gets      float64 `json:"gets" column:"reads"`
+	Unchanged float64 `json:"not_modified" column:"not modified"`
+	Puts      float64 `json:"puts" column:"writes"`
+	Later     float64 `json:"later" column:"later"`
+	Mean      float64 `json:"mean_ms" column:"ms, mean"`
+	P50       float64 `json:"p50_ms" column:"median"`
+	P90       float64 `json:"p90_ms" column:"p90"`
 }
 
 // measure counts rounds and requests where each request takes the same time, and measures

@@ -94,7 +94,7 @@ func (b *Bucket) Handles() []*strictkv.DB { return b.handles }
 func (b *Bucket) Raw() raw.Store {
 	prefix := b.name + "-raw"
 	if b.sim != nil {
-		return raw.Store{Backend: b.sim, Prefix: prefix}
+		return raw.Store{Backend: cloud{b.sim}, Prefix: prefix}
 	}
 	return raw.Store{Backend: b.objects, Prefix: prefix}
 }
@@ -110,7 +110,7 @@ func (b *Bucket) Throttled() int64 {
 // putCount is how many writes PutMs measures.
 const putCount = 50
 
-// fractionTime is how long Fraction measures.
+// fractionTime is how long Fraction measures at most.
 const fractionTime = 3 * time.Second
 
 // Fraction compares the requests per second of a load on a real store with those of a bare
@@ -127,7 +127,7 @@ func (b *Bucket) Fraction(
 		Gets:      float64(l.Stats.Gets - l.Stats.NotModified),
 		Unchanged: float64(l.Stats.NotModified), Puts: float64(l.Stats.Puts),
 	}
-	bare, err := b.Raw().Rate(ctx, mix, len(l.Workers)*keys, size, fractionTime)
+	bare, err := b.Raw().Rate(ctx, mix, len(l.Workers)*keys, size, min(l.Time, fractionTime))
 	if err != nil {
 		return 0, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
 	"github.com/strictkv/strictkv/benchmarks/internal/load"
 )
@@ -52,6 +53,7 @@ func TestSimulated(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, fraction)
 		assert.Len(t, b.Handles(), 1)
+		assert.False(t, backend.SendsOnce(b.Raw().Backend), "a cloud is behind a network")
 		return b.Close(ctx)
 	}))
 }

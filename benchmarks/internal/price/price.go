@@ -11,9 +11,9 @@ type List struct {
 	Put, List, Get float64
 }
 
-// Lists are the prices of the standard classes in the clouds' cheapest regions of the United
-// States, as of November 2026; those of Azure are for the hot tier, locally redundant. Storage
-// and traffic come on top.
+// Lists are the prices of the standard classes in large regions of the United States, as known
+// in November 2026; those of Azure are for the hot tier, locally redundant. They differ by
+// region: look yours up. Storage and traffic come on top.
 var Lists = []List{
 	{Name: "gcs", Put: 0.005, List: 0.005, Get: 0.0004},
 	{Name: "s3", Put: 0.005, List: 0.005, Get: 0.0004},

@@ -1,5 +1,5 @@
 // Package report writes the results of benchmarks: rows of one type of struct, whose fields
-// are numbers and texts, named by their json tags, or by the tag "column".
+// are numbers and texts, named by their json tags, or in tables by the tag "column".
 package report
 
 import (
@@ -60,6 +60,11 @@ func Table[T any](w io.Writer, rows []T) error {
 // grid is what a table shows of the rows, and of which columns.
 func grid[T any](rows []T) (names []string, cells [][]string, used []bool) {
 	names = columns[T]()
+	for c := range names {
+		if title, ok := reflect.TypeFor[T]().Field(c).Tag.Lookup("column"); ok {
+			names[c] = title
+		}
+	}
 	cells, used = make([][]string, len(rows)), make([]bool, len(names))
 	for c := range names {
 		used[c] = reflect.TypeFor[T]().Field(c).Tag.Get("show") != "nonzero"
@@ -142,14 +147,11 @@ func Files[T any](base string, rows []T) error {
 	return nil
 }
 
-// columns are the names of T's fields.
+// columns are the names of T's fields in files.
 func columns[T any]() (names []string) {
 	t := reflect.TypeFor[T]()
 	for c := range t.NumField() {
-		name, ok := t.Field(c).Tag.Lookup("column")
-		if !ok {
-			name, _, _ = strings.Cut(t.Field(c).Tag.Get("json"), ",")
-		}
+		name, _, _ := strings.Cut(t.Field(c).Tag.Get("json"), ",")
 		names = append(names, name)
 	}
 	return names

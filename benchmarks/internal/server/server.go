@@ -3,7 +3,6 @@ package server
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -44,13 +43,8 @@ func Start(t *testing.T, name string) (string, error) {
 }
 
 func startFakeGCS(t *testing.T) (string, error) {
-	dir, err := os.MkdirTemp("", "strictkv-bench-")
-	if err != nil {
-		return "", err
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	fake, err := fakestorage.NewServerWithOptions(fakestorage.Options{
-		Scheme: "http", Host: "127.0.0.1", PublicHost: "127.0.0.1", StorageRoot: dir,
+		Scheme: "http", Host: "127.0.0.1", PublicHost: "127.0.0.1", StorageRoot: t.TempDir(),
 	})
 	if err != nil {
 		return "", fmt.Errorf("start %s: %w", fakeGCS, err)
