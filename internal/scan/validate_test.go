@@ -2,6 +2,7 @@ package scan_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,6 +79,8 @@ func TestValidate(t *testing.T) {
 		{"a deletion", nil, scan.Range{}, func(w *world) { w.remove("k00003") }, true, 1},
 		{"a tombstone is swept", func(w *world) { w.remove("k00003") }, scan.Range{},
 			func(w *world) { w.sweep("k00003") }, true, 0},
+		{"the last tombstone is swept", func(w *world) { w.remove("k00009") }, scan.Range{},
+			func(w *world) { w.sweep("k00009") }, true, 0},
 		{"a tombstone is condemned", func(w *world) { w.remove("k00003") }, scan.Range{},
 			func(w *world) { w.condemn("k00003") }, true, 1},
 	} {
@@ -106,6 +109,25 @@ func TestValidate(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A cell is listed without an intent, and when validation reads it there is one: the
+// version that it was read at is not the one that the listing tells of.
+func TestIntentBetweenListingAndRead(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.fill(5)
+		r := w.all()
+		r.KeysOnly = true
+		span := w.consume(r, scan.WalkOptions{}, 0)
+		w.write("k00003", "other")
+		w.net.before = func() { w.intend("k00003", "new") }
+		now, stale, _ := w.validate(scan.Validator{}, span)
+		require.True(t, stale)
+		again := w.consume(r, scan.WalkOptions{Known: now}, 0)
+		w.join("k00003")
+		_, stale, _ = w.validate(scan.Validator{}, again)
+		assert.True(t, stale, "the intent has committed without a write of the cell")
+	})
 }
 
 // The attempt's own intents stand for what was in their cells before.
@@ -222,6 +244,18 @@ func TestMemory(t *testing.T) {
 			m.Keep([]*scan.Span{w.consume(r, scan.WalkOptions{}, 0)}, at)
 		}
 		assert.Empty(t, m.Recall(w.all(), at), "64 at most")
+		for i := range 21 {
+			w.write(fmt.Sprintf("x%02d", i), strings.Repeat("x", 1<<20))
+		}
+		for i := range 3 { // of 7 MiB each
+			r := w.all()
+			r.From, r.To = w.name(fmt.Sprintf("x%02d", 7*i)), w.name(fmt.Sprintf("x%02d", 7*i+7))
+			m.Keep([]*scan.Span{w.consume(r, scan.WalkOptions{}, 0)}, at)
+			r.To = r.From + "+"
+			assert.NotEmpty(t, m.Recall(r, at))
+		}
+		r.From, r.To = w.name("x00"), w.name("x01")
+		assert.Empty(t, m.Recall(r, at), "16 MiB at most")
 		own := scan.NewSpan(w.all(), new(int64))
 		own.AddOwn(w.name("k00003"))
 		var other scan.Memory

@@ -1,6 +1,7 @@
 package scan_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/scan"
 )
 
@@ -55,14 +57,44 @@ func TestWalkOrderAndBounds(t *testing.T) {
 // A reverse scan of more names than it keeps lists them twice, and no more.
 func TestWalkReverseInBoundedMemory(t *testing.T) {
 	inWorld(t, func(w *world) {
-		keys := w.fill(20_500)
+		keys := w.fill(33_500)
 		w.net.reset()
 		got, _, _ := w.walk(scan.Range{Interval: w.interval("", ""), Reverse: true, KeysOnly: true})
 		require.Equal(t, reversed(keys), got)
 		lists, gets := w.net.reset()
-		assert.Equal(t, 21+5, lists, "pages, and those once more that were not kept")
+		assert.Equal(t, 34+18, lists, "pages, and those once more that were not kept")
 		assert.Zero(t, gets)
 	})
+	inWorld(t, func(w *world) { // so many pages that it forgets where some begin
+		keys := w.fill(25_000)
+		w.net.pageMax = 1
+		got, _, _ := w.walk(scan.Range{Interval: w.interval("", ""), Reverse: true, KeysOnly: true})
+		require.Equal(t, reversed(keys), got)
+	})
+}
+
+// A bound that is too long to be sent is cut, and what comes along is left out.
+func TestWalkFromALongBound(t *testing.T) {
+	for _, pageMax := range []int{0, 1} {
+		inWorld(t, func(w *world) {
+			w.net.pageMax = pageMax
+			var err error
+			w.path, err = keyspace.Path("").Collection(bytes.Repeat([]byte{'x'}, 440))
+			require.NoError(t, err)
+			var keys []string
+			for c := 'a'; c <= 'e'; c++ {
+				keys = append(keys, strings.Repeat("k", 511)+string(c))
+				w.write(keys[len(keys)-1], "")
+			}
+			got, _, _ := w.walk(scan.Range{Interval: w.interval(keys[2], "")})
+			assert.Equal(t, keys[2:], got)
+			assert.Len(t, w.net.gets, 3)
+			w.walk(scan.Range{Interval: w.interval(strings.Repeat("/", keyspace.KeyMax), "")})
+			for _, l := range w.net.lists {
+				assert.LessOrEqual(t, len(l.After), keyspace.CellMax)
+			}
+		})
+	}
 }
 
 func TestWalkCost(t *testing.T) {

@@ -52,9 +52,11 @@ type counted struct {
 	backend.Backend
 	pageMax int // names in a page, if not 0
 
-	mu    sync.Mutex // guards all below
-	gets  []string
-	lists []backend.ListOptions
+	mu   sync.Mutex // guards all below
+	gets []string
+	// before, if not nil, is called before the next get.
+	before func()
+	lists  []backend.ListOptions
 }
 
 func (c *counted) Get(
@@ -62,7 +64,12 @@ func (c *counted) Get(
 ) (backend.Object, error) {
 	c.mu.Lock()
 	c.gets = append(c.gets, name)
+	before := c.before
+	c.before = nil
 	c.mu.Unlock()
+	if before != nil {
+		before()
+	}
 	return c.Backend.Get(ctx, name, known)
 }
 
