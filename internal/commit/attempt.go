@@ -321,6 +321,11 @@ func (a *attempt) die() {
 	t := a.t
 	t.e.stats.Refused.Add(1)
 	t.replaced(a)
+	for _, m := range a.members {
+		if m.result == store.Refused {
+			t.e.rs.Lost(m.e.name)
+		}
+	}
 	if a.mode == 0 {
 		return
 	}

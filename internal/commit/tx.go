@@ -244,11 +244,20 @@ func (tx *Tx) localLocked(name string) (resolve.Reading, bool) {
 	if rd, ok := t.fresh[name]; ok {
 		return rd, true
 	}
-	if rd, ok := t.e.rs.Cached(name); ok && t.recent(rd) {
+	if rd, ok := t.cached(name); ok && t.recent(rd) {
 		t.e.stats.Hits.Add(1)
 		return rd, true
 	}
 	return resolve.Reading{}, false
+}
+
+// cached is what the cache holds of a key, unless that is hot: then it is probably
+// outdated, and read again together with the keys that are not cached.
+func (t *txn) cached(name string) (resolve.Reading, bool) {
+	if t.o.Staleness <= 0 && t.e.rs.Hot(name) {
+		return resolve.Reading{}, false
+	}
+	return t.e.rs.Cached(name)
 }
 
 // recent tells whether a cached cell may be used: for strong transactions any,
@@ -310,7 +319,7 @@ func (tx *Tx) existsLocked(e *entry) bool {
 	}
 	rd, ok := tx.t.fresh[e.name]
 	if !ok {
-		rd, ok = tx.t.e.rs.Cached(e.name)
+		rd, ok = tx.t.cached(e.name)
 	}
 	switch {
 	case ok && !rd.Absent():
@@ -370,7 +379,7 @@ func (tx *Tx) prefetchLocked(e *entry) {
 		e.known, e.base = true, rd
 		return
 	}
-	if rd, ok := t.e.rs.Cached(e.name); ok {
+	if rd, ok := t.cached(e.name); ok {
 		t.e.stats.Hits.Add(1)
 		e.known, e.base = true, rd
 		return

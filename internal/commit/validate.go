@@ -159,7 +159,7 @@ func (a *attempt) reread(p *plan) (echoes []*member, err error) {
 	role := resolve.Role{Ranked: true, Priority: t.priority}
 	err = seam.Each(t.e.rt, len(missed)+len(p.others), func(i int) (err error) {
 		if i < len(missed) {
-			missed[i].refused, err = t.e.rs.Read(t.ctx, missed[i].e.name)
+			missed[i].refused, err = missed[i].look(t)
 			return err
 		}
 		i -= len(missed)
@@ -194,6 +194,14 @@ func (a *attempt) reread(p *plan) (echoes []*member, err error) {
 		m.result = store.Unknown
 	}
 	return append(echoes, silent...), nil
+}
+
+// look reads a member's cell. One that has refused the write is not what was known of it.
+func (m *member) look(t *txn) (store.Snapshot, error) {
+	if m.result == store.Refused {
+		return t.e.rs.Fetch(t.ctx, m.e.name)
+	}
+	return t.e.rs.Read(t.ctx, m.e.name)
 }
 
 // errEcho is why an attempt is in doubt of which a write was sent twice on its way.
