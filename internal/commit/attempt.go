@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -32,6 +33,8 @@ type attempt struct {
 	list    cell.Members
 	// committing is set once the commit write of a pending attempt may be on its way.
 	committing bool
+	// unsent are the members whose write waits until the hot one has landed.
+	unsent []*member
 	// stale is set when validation has found that the function must run again.
 	stale bool
 	// until is when it must be over.
@@ -162,7 +165,32 @@ func (a *attempt) run(p *plan) (end, error) {
 // land sends the attempt's wave of writes, until all have landed (goesOn) or the
 // attempt has ended. For a staged or direct attempt, all landed is the commit point.
 func (a *attempt) land(p *plan) (end, error) {
-	todo := a.members
+	first := a.hotFirst()
+	how, err := a.landWave(p, first)
+	if how != goesOn || err != nil || len(a.unsent) == 0 {
+		return how, err
+	}
+	first, a.unsent = a.unsent, nil
+	return a.landWave(p, first)
+}
+
+// hotFirst are the members that are written first: the hot one with the smallest name, or
+// all. Rivals meet there, instead of each taking half of the keys.
+func (a *attempt) hotFirst() []*member {
+	for i, m := range a.members {
+		if len(a.members) > 1 && a.t.e.rs.Hot(m.e.name) {
+			a.unsent = slices.Concat(a.members[:i], a.members[i+1:])
+			for _, m := range a.unsent {
+				m.result = store.NotApplied
+			}
+			return a.members[i : i+1]
+		}
+	}
+	return a.members
+}
+
+// landWave sends the writes of some members.
+func (a *attempt) landWave(p *plan, todo []*member) (end, error) {
 	for tries := 0; ; tries++ {
 		if a.expired() {
 			return a.late(tries)

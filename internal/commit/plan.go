@@ -35,6 +35,9 @@ type member struct {
 	// fold is what the write does to what it finds in base.
 	fold cell.Fold
 
+	// old says that the cell must be read again before the function uses it.
+	old bool
+
 	write  *store.Write
 	result store.Result
 	err    error

@@ -2,6 +2,7 @@ package commit
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -221,18 +222,31 @@ func (t *txn) refresh(a *attempt, p *plan) (rerun bool, err error) {
 	}
 	err = seam.Each(t.e.rt, len(p.members), func(i int) (err error) {
 		m := p.members[i]
-		if m.result != store.Applied {
+		if m.result != store.Applied && !slices.Contains(a.unsent, m) {
 			m.e.known = true
 			m.e.base, err = t.meet(m.refused, len(p.members) > 1)
 		}
 		return err
 	})
+	t.outdate(a.unsent)
 	if err != nil || !changed(p, p.othersNow) {
 		return false, err
 	}
 	t.e.stats.StaleReads.Add(1)
 	t.startFrom(p, p.othersNow)
 	return true, nil
+}
+
+// outdate takes over what was read of the members that were not sent, as a hot one has
+// refused. Where that is not final, the cell is to be read again.
+func (t *txn) outdate(unsent []*member) {
+	for _, m := range unsent {
+		if rd := t.latest(m.e); rd.Final() {
+			m.e.known, m.e.base = true, rd
+		} else {
+			m.old = true
+		}
+	}
 }
 
 // changed tells whether the function saw another writer of some key.
@@ -261,7 +275,9 @@ func (t *txn) startFrom(p *plan, others []resolve.Reading) {
 		t.fresh[p.others[i].name] = rd
 	}
 	for _, m := range p.members {
-		t.fresh[m.e.name] = m.e.base
+		if !m.old {
+			t.fresh[m.e.name] = m.e.base
+		}
 	}
 }
 

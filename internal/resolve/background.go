@@ -3,6 +3,7 @@ package resolve
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/internal/cell"
@@ -16,6 +17,9 @@ const (
 	// resolveDelay leaves the handle's own next transaction the time to fold the
 	// intents with its writes (chaining), which saves the writes of resolving.
 	resolveDelay = 5 * time.Millisecond
+	// hotDelayNum by hotDelayDen is how many latencies of a write it leaves others the time
+	// to fold the intents of an attempt with hot members.
+	hotDelayNum, hotDelayDen = 3, 2
 	// foldTriesMax bounds how often a cell is tried. What is left then is for
 	// whoever meets it.
 	foldTriesMax = 16
@@ -37,7 +41,7 @@ type background struct {
 	log       *slog.Logger
 
 	mu      seam.Mutex // guards all below
-	queue   []*batch   // by due time
+	queues  [2][]*batch // cold and hot cells, each by due time
 	jobs    map[string]*job
 	waiting int        // cells in queue that are not claimed
 	room    seam.Event // set when waiting falls to max; nil if nobody waits
@@ -81,8 +85,11 @@ func (r *Resolver) Resolve(tx txid.ID, names []string, inTurn bool) {
 	if len(names) == 0 {
 		return
 	}
-	b := r.bg
+	b, late := r.bg, 0
 	x := &batch{due: r.rt.Now().Add(resolveDelay), inTurn: inTurn, jobs: make([]job, len(names))}
+	if slices.ContainsFunc(names, r.Hot) {
+		late, x.due = 1, r.rt.Now().Add(r.st.PutLatency()*hotDelayNum/hotDelayDen)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, name := range names {
@@ -90,9 +97,9 @@ func (r *Resolver) Resolve(tx txid.ID, names []string, inTurn bool) {
 		b.jobs[name] = &x.jobs[i]
 	}
 	b.waiting += len(names)
-	b.queue = append(b.queue, x)
-	if len(b.queue) == 1 {
-		b.goLocked(b.run)
+	b.queues[late] = append(b.queues[late], x)
+	if len(b.queues[late]) == 1 {
+		b.goLocked(func() { b.run(&b.queues[late]) })
 	}
 }
 
@@ -192,11 +199,11 @@ func (b *background) goLocked(f func()) {
 	})
 }
 
-// run starts the batches when they are due, and ends when the queue is empty.
-func (b *background) run() {
+// run starts the batches of a queue when they are due, and ends when it is empty.
+func (b *background) run(queue *[]*batch) {
 	for {
 		b.mu.Lock()
-		x := b.queue[0]
+		x := (*queue)[0]
 		b.mu.Unlock()
 		wait := x.due.Sub(b.r.rt.Now())
 		if wait > 0 && !b.hurry.IsSet() && b.life.Err() == nil {
@@ -207,8 +214,8 @@ func (b *background) run() {
 		}
 		b.start(x)
 		b.mu.Lock()
-		b.queue = b.queue[1:]
-		last := len(b.queue) == 0
+		*queue = (*queue)[1:]
+		last := len(*queue) == 0
 		b.mu.Unlock()
 		if last {
 			return
@@ -268,6 +275,7 @@ func (b *background) finish(j *job) {
 // can be.
 func (r *Resolver) retire(ctx context.Context, name string, tx txid.ID) (err error) {
 	s, cached := r.st.Cached(name)
+	cached = cached && !r.Hot(name)
 	var unknown *store.Write // a fold whose answer was lost
 	for try := range foldTriesMax {
 		if err := r.rest(ctx, try); err != nil {
