@@ -80,10 +80,10 @@ func (o outcome) String() string {
 	ms := func(d time.Duration) int64 { return d.Milliseconds() }
 	s := o.stats
 	return fmt.Sprintf("%6.3f/PUT %6.2f/s mean %5d p50 %5d p95 %5d p99 %5d max %5d slowest %.2f"+
-		" requests %5.1f writes %5.2f; stale %d refused %d", o.perPut(),
+		" requests %5.1f writes %5.2f; stale %d refused %d escalated %d", o.perPut(),
 		float64(len(o.took))/o.lasted.Seconds(), ms(o.mean()), ms(o.quantile(.5)),
 		ms(o.quantile(.95)), ms(o.quantile(.99)), ms(o.quantile(1)), o.slowest,
-		o.requests, o.writes, s.StaleReads, s.Refused)
+		o.requests, o.writes, s.StaleReads, s.Refused, s.Escalated)
 }
 
 // seededRuntime is the real runtime with a random sequence that repeats.
@@ -151,6 +151,7 @@ func (c contention) run(t *testing.T) (o outcome) {
 		s := db.Stats()
 		o.stats.StaleReads += s.StaleReads
 		o.stats.Refused += s.Refused
+		o.stats.Escalated += s.Escalated
 		require.NoError(t, db.Close(ctx))
 	}
 	slices.Sort(o.took)

@@ -9,6 +9,8 @@ type Stats struct {
 	// Attempts to commit, by protocol: one key; several keys, all that were read
 	// among them; some key read but not written.
 	Direct, Parallel, Validated int64
+	// Escalated counts the transactions that have taken locks, after many failed attempts.
+	Escalated int64
 	// Retries by cause: something that was read had changed (the function was run
 	// again), or a conditional write was refused.
 	StaleReads, Refused int64
@@ -33,6 +35,7 @@ func (db *DB) Stats() Stats {
 		Committed: t.Committed.Load(), ReadOnly: t.ReadOnly.Load(),
 		Failed: t.Failed.Load(), InDoubt: t.InDoubt.Load(),
 		Direct: t.Direct.Load(), Parallel: t.Parallel.Load(), Validated: t.Validated.Load(),
+		Escalated:  t.Escalated.Load(),
 		StaleReads: t.StaleReads.Load(), Refused: t.Refused.Load(),
 		CacheHits: t.Hits.Load(), CacheMisses: t.Misses.Load(),
 		Gets: r.Gets.Load(), NotModified: r.NotModified.Load(),
@@ -49,7 +52,8 @@ func (s Stats) Sub(earlier Stats) Stats {
 		Committed: s.Committed - earlier.Committed, ReadOnly: s.ReadOnly - earlier.ReadOnly,
 		Failed: s.Failed - earlier.Failed, InDoubt: s.InDoubt - earlier.InDoubt,
 		Direct: s.Direct - earlier.Direct, Parallel: s.Parallel - earlier.Parallel,
-		Validated: s.Validated - earlier.Validated, StaleReads: s.StaleReads - earlier.StaleReads,
+		Validated: s.Validated - earlier.Validated,
+		Escalated: s.Escalated - earlier.Escalated, StaleReads: s.StaleReads - earlier.StaleReads,
 		Refused: s.Refused - earlier.Refused, CacheHits: s.CacheHits - earlier.CacheHits,
 		CacheMisses: s.CacheMisses - earlier.CacheMisses, Gets: s.Gets - earlier.Gets,
 		NotModified: s.NotModified - earlier.NotModified, Puts: s.Puts - earlier.Puts,

@@ -31,6 +31,9 @@ type attempt struct {
 	mode    cell.Mode // 0: direct
 	members []*member // in name order; the first is the primary
 	list    cell.Members
+	// locking is set for an escalated attempt: list is that of its intents, and becomes
+	// the whole one when it commits.
+	locking bool
 	// committing is set once the commit write of a pending attempt may be on its way.
 	committing bool
 	// unsent are the members whose write waits until the hot one has landed.
@@ -58,6 +61,9 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 		return true, err
 	}
 	for {
+		if t.escalates(tx) {
+			return t.commitLocked(tx)
+		}
 		if err := t.uploaded(tx); err != nil {
 			return true, err
 		}
@@ -266,7 +272,7 @@ func (a *attempt) commitPrimary() (end, error) {
 	for tries := 0; ; tries++ {
 		fold := rs.FoldOf(rs.Known(m.landed))
 		fold.Unmarked = len(a.members) == 1
-		w := a.t.e.st.Prepare(m.landed, cell.Commit(m.landed.Cell, a.id, fold))
+		w := a.t.e.st.Prepare(m.landed, cell.Commit(a.final(m), a.id, fold))
 		res, s, err := rs.Send(ctx, w) // Commit point.
 		switch res {
 		case store.Applied:
@@ -297,6 +303,14 @@ func (a *attempt) commitPrimary() (end, error) {
 			return how, err
 		}
 	}
+}
+
+// final is the primary's cell with the intent that is to be committed.
+func (a *attempt) final(m *member) *cell.Cell {
+	if !a.locking {
+		return m.landed.Cell
+	}
+	return cell.Amend(m.landed.Cell, a.intent(m))
 }
 
 // commitSeen reads the primary after a commit write of unknown outcome. It goes on if the
@@ -341,6 +355,10 @@ func (a *attempt) succeed() {
 	for i, m := range left {
 		names[i] = m.e.name
 	}
+	if slices.ContainsFunc(a.members, func(m *member) bool { return t.e.rs.Hot(m.e.name) }) {
+		t.e.rs.ResolveLate(a.id, names)
+		return
+	}
 	t.e.rs.Resolve(a.id, names, false)
 }
 
@@ -358,6 +376,9 @@ func (a *attempt) die() {
 		return
 	}
 	t.e.rs.Dead(a.id)
+	if slices.ContainsFunc(a.members, func(m *member) bool { return m.result == store.Applied }) {
+		t.torn++
+	}
 	for _, m := range a.members {
 		if m.result == store.Applied {
 			m.e.known, m.e.base = true, t.e.rs.Known(m.landed)

@@ -55,6 +55,8 @@ type Stats struct {
 	Failed, InDoubt atomic.Int64
 	// Direct, Parallel and Validated count the attempts by protocol.
 	Direct, Parallel, Validated atomic.Int64
+	// Escalated counts transactions that have taken locks.
+	Escalated atomic.Int64
 	// StaleReads counts runs of the function that were repeated since something
 	// read had changed; Refused counts attempts that lost a CAS.
 	StaleReads, Refused atomic.Int64
@@ -113,8 +115,12 @@ type txn struct {
 	start time.Time
 	// fresh is what the last refresh has read, for the next run of the function.
 	fresh map[string]resolve.Reading
-	// failures counts attempts that came to nothing.
-	failures int
+	// failures counts attempts that came to nothing, torn those of them of which some intent
+	// had landed.
+	failures, torn int
+	// locks are held once the transaction has escalated, unless it is tooWide for that.
+	locks   *locks
+	tooWide bool
 	// dead are the cells in which attempts of this transaction may have left an
 	// intent; claimed those taken from the background.
 	dead, claimed []leftover
@@ -172,6 +178,9 @@ func (t *txn) failed() error {
 
 // leave queues what attempts have left in cells for the background.
 func (t *txn) leave() {
+	if t.locks != nil {
+		t.locks.release()
+	}
 	t.discardRest()
 	for _, l := range [][]leftover{t.dead, t.claimed} {
 		for len(l) > 0 {

@@ -37,6 +37,8 @@ type member struct {
 
 	// old says that the cell must be read again before the function uses it.
 	old bool
+	// given says that the function has run on the value that was locked.
+	given bool
 
 	write  *store.Write
 	result store.Result

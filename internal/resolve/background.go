@@ -3,7 +3,6 @@ package resolve
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/internal/cell"
@@ -40,7 +39,7 @@ type background struct {
 	choresMax int
 	log       *slog.Logger
 
-	mu      seam.Mutex // guards all below
+	mu      seam.Mutex  // guards all below
 	queues  [2][]*batch // cold and hot cells, each by due time
 	jobs    map[string]*job
 	waiting int        // cells in queue that are not claimed
@@ -82,14 +81,23 @@ func newBackground(life context.Context, r *Resolver, o Options) *background {
 // Resolve queues the cells in which the attempt left an intent. If inTurn is set, they
 // are resolved one after another.
 func (r *Resolver) Resolve(tx txid.ID, names []string, inTurn bool) {
+	x := &batch{due: r.rt.Now().Add(resolveDelay), inTurn: inTurn}
+	r.enqueue(x, 0, tx, names)
+}
+
+// ResolveLate is Resolve for a committed attempt with hot members: it leaves others the time
+// to fold its intents with their own writes.
+func (r *Resolver) ResolveLate(tx txid.ID, names []string) {
+	delay := r.st.PutLatency() * hotDelayNum / hotDelayDen
+	r.enqueue(&batch{due: r.rt.Now().Add(delay)}, 1, tx, names)
+}
+
+func (r *Resolver) enqueue(x *batch, queue int, tx txid.ID, names []string) {
 	if len(names) == 0 {
 		return
 	}
-	b, late := r.bg, 0
-	x := &batch{due: r.rt.Now().Add(resolveDelay), inTurn: inTurn, jobs: make([]job, len(names))}
-	if slices.ContainsFunc(names, r.Hot) {
-		late, x.due = 1, r.rt.Now().Add(r.st.PutLatency()*hotDelayNum/hotDelayDen)
-	}
+	b := r.bg
+	x.jobs = make([]job, len(names))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, name := range names {
@@ -97,9 +105,9 @@ func (r *Resolver) Resolve(tx txid.ID, names []string, inTurn bool) {
 		b.jobs[name] = &x.jobs[i]
 	}
 	b.waiting += len(names)
-	b.queues[late] = append(b.queues[late], x)
-	if len(b.queues[late]) == 1 {
-		b.goLocked(func() { b.run(&b.queues[late]) })
+	q := &b.queues[queue]
+	if *q = append(*q, x); len(*q) == 1 {
+		b.goLocked(func() { b.run(q) })
 	}
 }
 

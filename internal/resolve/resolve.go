@@ -58,6 +58,9 @@ func New(life context.Context, o Options) *Resolver {
 	return r
 }
 
+// Patience is how long a younger transaction, or a reader, waits for an undecided attempt.
+func (r *Resolver) Patience() time.Duration { return r.patience }
+
 // Reading is a cell together with what is known of the intent in it.
 type Reading struct {
 	store.Snapshot
