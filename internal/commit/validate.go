@@ -241,11 +241,8 @@ func (t *txn) refresh(a *attempt, p *plan) (rerun bool, err error) {
 // refused. Where that is not final, the cell is to be read again.
 func (t *txn) outdate(unsent []*member) {
 	for _, m := range unsent {
-		if rd := t.latest(m.e); rd.Final() {
-			m.e.known, m.e.base = true, rd
-		} else {
-			m.old = true
-		}
+		rd := t.latest(m.e)
+		m.e.known, m.e.base, m.old = true, rd, !rd.Final()
 	}
 }
 
