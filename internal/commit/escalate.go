@@ -21,7 +21,7 @@ const (
 	// escalateAfter is the number of failed attempts after which a transaction takes locks;
 	// tornMax is the number of those that had placed an intent.
 	escalateAfter = 20
-	tornMax       = 2
+	tornMax       = 3
 	// heartbeatMax is how long heartbeats protect the locks of one attempt.
 	heartbeatMax = 30 * time.Second
 	// heartbeatMin is the shortest time between two heartbeats.
@@ -293,7 +293,7 @@ func (l *locks) lock(m *member) error {
 		if err != nil {
 			return err
 		}
-		if m.base = t.latest(m.e); m.write == nil && t.e.rs.Hot(m.e.name) {
+		if m.base = t.latest(m.e); m.write == nil && t.e.rs.Doubted(m.e.name) {
 			s, err := t.e.rs.Fetch(t.ctx, m.e.name)
 			if err != nil {
 				return err

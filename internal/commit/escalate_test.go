@@ -21,12 +21,13 @@ func (w *world) overwrite(name string, n byte) {
 	w.put(name, cell.Write(c, cell.Fold{Outcome: cell.Dead}, id(n), cell.Put, inline("v")))
 }
 
-// tear makes two attempts at =a and =b fail that have placed one intent. So the third run
-// of the function commits under locks: Put 2 of =a, the primary, locks it, and Put 2 of =b
-// that; Put 3 of =b gives it its value, and Put 3 of =a is the commit write.
+// tear makes three attempts at =a and =b fail that have placed one intent. So the fourth
+// run of the function commits under locks: Put 3 of =a, the primary, locks it, and Put 3 of
+// =b that; Put 4 of =b gives it its value, and Put 4 of =a is the commit write.
 func (h *handle) tear() {
 	h.meanwhile("=b", 0, func() { h.w.overwrite("=b", 2) })
 	h.meanwhile("=a", 1, func() { h.w.overwrite("=a", 3) })
+	h.meanwhile("=a", 2, func() { h.w.overwrite("=a", 4) })
 }
 
 // meanwhile makes something happen before the nth Put of a cell arrives.
@@ -56,38 +57,38 @@ func TestEscalated(t *testing.T) {
 		runs    int
 		members []string // in the mark
 	}{
-		{"locks, values, commit", update("new", "=a", "=b"), nil, 3, []string{"=a", "=b"}},
+		{"locks, values, commit", update("new", "=a", "=b"), nil, 4, []string{"=a", "=b"}},
 		{"a key changes before it is locked: the function runs on the locked value",
 			update("new", "=a", "=b"), func(w *world, h *handle) {
-				h.meanwhile("=b", 2, func() { w.overwrite("=b", 4) })
-			}, 4, []string{"=a", "=b"}},
+				h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
+			}, 5, []string{"=a", "=b"}},
 		{"the primary changes before it is locked: a new attempt",
 			update("new", "=a", "=b"), func(w *world, h *handle) {
-				h.meanwhile("=a", 2, func() { w.overwrite("=a", 4) })
-			}, 4, []string{"=a", "=b"}},
+				h.meanwhile("=a", 3, func() { w.overwrite("=a", 5) })
+			}, 5, []string{"=a", "=b"}},
 		{"a key that was only read is locked, and left as it is",
 			copyOf("=r", "=a", "=b"), nil, 1, []string{"=a", "=b", "=r"}},
-		{"a further key, which sorts before the primary", both(4, "=0"),
+		{"a further key, which sorts before the primary", both(5, "=0"),
 			func(w *world, h *handle) {
-				h.meanwhile("=b", 2, func() { w.overwrite("=b", 4) })
-			}, 4, []string{"=a", "=0", "=b"}},
+				h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
+			}, 5, []string{"=a", "=0", "=b"}},
 		{"the answer of a lock is lost", update("new", "=a", "=b"), func(_ *world, h *handle) {
-			h.loseAnswer("=b", 2, nil)
-		}, 3, []string{"=a", "=b"}},
+			h.loseAnswer("=b", 3, nil)
+		}, 4, []string{"=a", "=b"}},
 		{"a lock is lost on its way", update("new", "=a", "=b"), func(_ *world, h *handle) {
-			h.loseRequest("=b", 2, nil)
-		}, 3, []string{"=a", "=b"}},
+			h.loseRequest("=b", 3, nil)
+		}, 4, []string{"=a", "=b"}},
 		{"the primary's lock is lost on its way", update("new", "=a", "=b"),
-			func(_ *world, h *handle) { h.loseRequest("=a", 2, nil) }, 3, []string{"=a", "=b"}},
+			func(_ *world, h *handle) { h.loseRequest("=a", 3, nil) }, 4, []string{"=a", "=b"}},
 		{"the answer of the commit write is lost", update("new", "=a", "=b"),
-			func(_ *world, h *handle) { h.loseAnswer("=a", 3, nil) }, 3, []string{"=a", "=b"}},
+			func(_ *world, h *handle) { h.loseAnswer("=a", 4, nil) }, 4, []string{"=a", "=b"}},
 		{"the commit write is lost on its way", update("new", "=a", "=b"),
-			func(_ *world, h *handle) { h.loseRequest("=a", 3, nil) }, 3, []string{"=a", "=b"}},
+			func(_ *world, h *handle) { h.loseRequest("=a", 4, nil) }, 4, []string{"=a", "=b"}},
 		{"the locks are lost before the commit write", update("new", "=a", "=b"),
-			func(w *world, h *handle) { h.meanwhile("=a", 3, func() { w.killPrimary("=a") }) },
-			4, []string{"=a", "=b"}},
+			func(w *world, h *handle) { h.meanwhile("=a", 4, func() { w.killPrimary("=a") }) },
+			5, []string{"=a", "=b"}},
 		{"the answer to a value is lost: new locks", update("new", "=a", "=b"),
-			func(_ *world, h *handle) { h.loseAnswer("=b", 3, nil) }, 4, []string{"=a", "=b"}},
+			func(_ *world, h *handle) { h.loseAnswer("=b", 4, nil) }, 5, []string{"=a", "=b"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -138,7 +139,7 @@ func TestLockedIntents(t *testing.T) {
 		w.value(1, "=a", "=b")
 		h, other := w.handle(), w.handle()
 		h.tear()
-		h.meanwhile("=b", 3, func() {
+		h.meanwhile("=b", 4, func() {
 			for _, name := range []string{"=a", "=b"} {
 				c, _ := w.cell(name)
 				require.NotNil(t, c.Intent, name)
@@ -155,7 +156,7 @@ func TestLockedIntents(t *testing.T) {
 		})
 		runs, err := h.tx(context.Background(), update("new", "=a", "=b"))
 		require.NoError(t, err)
-		assert.Equal(t, 3, runs)
+		assert.Equal(t, 4, runs)
 	})
 }
 
@@ -180,8 +181,8 @@ func TestEscalatedOutranksTheOldest(t *testing.T) {
 		w.value(1, "=a", "=b", "=z")
 		h := w.handle()
 		h.tear()
-		h.meanwhile("=a", 2, func() {
-			w.overwrite("=b", 4)
+		h.meanwhile("=a", 3, func() {
+			w.overwrite("=b", 5)
 			w.rival(1, cell.Pending, "=b", "=z")
 		})
 		start := time.Now()
@@ -196,25 +197,25 @@ func TestHeartbeats(t *testing.T) {
 	const beats = 30 * time.Second
 	for _, x := range []struct {
 		name  string
-		takes time.Duration // of the function's third run
+		takes time.Duration // of the function's fourth run
 		runs  int
 		waits time.Duration // of another writer
 	}{
-		{"a slow function", 5 * patience, 4, 5 * patience},
-		{"a function without end", 10 * beats, 6, beats + patience},
+		{"a slow function", 5 * patience, 5, 5 * patience},
+		{"a function without end", 10 * beats, 7, beats + patience},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.value(1, "=a", "=b")
 				h, other := w.handle(), w.handle()
 				h.tear()
-				h.meanwhile("=b", 2, func() { w.overwrite("=b", 4) })
+				h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
 				done, runs := make(chan time.Duration), 0
 				_, err := h.tx(context.Background(), func(tx *commit.Tx) error {
 					if err := update("new", "=a", "=b")(tx); err != nil {
 						return err
 					}
-					if runs++; runs == 4 { // the first under locks
+					if runs++; runs == 5 { // the first under locks
 						start := time.Now()
 						go func() {
 							_, err := other.tx(context.Background(), update("other", "=b"))
@@ -231,7 +232,7 @@ func TestHeartbeats(t *testing.T) {
 				assert.GreaterOrEqual(t, waited, x.waits)
 				assert.Less(t, waited, x.waits+patience)
 				b, _ := h.read("=b")
-				assert.Equal(t, map[int]string{4: "other", 6: "new"}[x.runs], b)
+				assert.Equal(t, map[int]string{5: "other", 7: "new"}[x.runs], b)
 			})
 		})
 	}
@@ -244,25 +245,25 @@ func TestHeartbeatFindsThePrimary(t *testing.T) {
 		arrange func(w *world, h *handle)
 		runs    int
 	}{
-		{"landed, its answer lost", func(_ *world, h *handle) { h.loseAnswer("=a", 3, nil) }, 4},
-		{"lost on its way", func(_ *world, h *handle) { h.loseRequest("=a", 3, nil) }, 4},
+		{"landed, its answer lost", func(_ *world, h *handle) { h.loseAnswer("=a", 4, nil) }, 5},
+		{"lost on its way", func(_ *world, h *handle) { h.loseRequest("=a", 4, nil) }, 5},
 		{"not applied", func(_ *world, h *handle) {
-			h.before(faulty.Put, "=a", 3, func(context.Context) error { return backend.ErrDenied })
-		}, 4},
-		{"the intent is gone", func(w *world, h *handle) {
-			h.meanwhile("=a", 3, func() { w.killPrimary("=a") })
+			h.before(faulty.Put, "=a", 4, func(context.Context) error { return backend.ErrDenied })
 		}, 5},
+		{"the intent is gone", func(w *world, h *handle) {
+			h.meanwhile("=a", 4, func() { w.killPrimary("=a") })
+		}, 6},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.value(1, "=a", "=b")
 				h := w.handle()
 				h.tear()
-				h.meanwhile("=b", 2, func() { w.overwrite("=b", 4) })
+				h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
 				x.arrange(w, h)
 				runs := 0
 				_, err := h.tx(context.Background(), func(tx *commit.Tx) error {
-					if runs++; runs == 4 {
+					if runs++; runs == 5 {
 						pass(3 * patience / 4) // one heartbeat
 					}
 					return update("new", "=a", "=b")(tx)
@@ -286,10 +287,10 @@ func TestLeavingLocks(t *testing.T) {
 		of   string
 		want error
 	}{
-		{"while the primary is being locked", 2, "=a", context.Canceled},
-		{"while another key is being locked", 2, "=b", context.Canceled},
-		{"while a value is being written", 3, "=b", context.Canceled},
-		{"while the commit write is on its way", 3, "=a", commit.ErrInDoubt},
+		{"while the primary is being locked", 3, "=a", context.Canceled},
+		{"while another key is being locked", 3, "=b", context.Canceled},
+		{"while a value is being written", 4, "=b", context.Canceled},
+		{"while the commit write is on its way", 4, "=a", commit.ErrInDoubt},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -331,11 +332,11 @@ func TestFunctionFailsUnderLocks(t *testing.T) {
 				w.value(1, "=a", "=b")
 				h := w.handle()
 				h.tear()
-				h.meanwhile("=b", 2, func() { w.overwrite("=b", 4) })
+				h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
 				runs := 0
 				run := func() error {
 					_, err := h.tx(context.Background(), func(tx *commit.Tx) error {
-						if runs++; runs == 4 {
+						if runs++; runs == 5 {
 							return end(tx)
 						}
 						return update("new", "=a", "=b")(tx)
