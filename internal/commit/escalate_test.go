@@ -2,6 +2,7 @@ package commit_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -360,4 +361,32 @@ func TestFunctionFailsUnderLocks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The locks are lost while the function takes too long, and a large value that was locked
+// is removed: what the function finds in its place is not what was locked.
+func TestLockedValueVanishes(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.value(1, "=a", "=b")
+		h, other := w.handle(), w.handle()
+		other.must(write(strings.Repeat("x", commit.InlineMax+1), "=c"))
+		h.tear()
+		h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		defer cancel()
+		runs := 0
+		_, err := h.tx(ctx, func(tx *commit.Tx) error {
+			if runs++; runs == 5 { // the first under locks
+				pass(10 * time.Minute)
+				other.must(write("small", "=c"))
+				other.drain()
+			}
+			if err := update("new", "=a", "=b")(tx); err != nil {
+				return err
+			}
+			return look(tx, "=c")
+		})
+		require.NoError(t, err)
+		assert.Less(t, runs, 10)
+	})
 }
