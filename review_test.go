@@ -154,7 +154,7 @@ func TestReadersOfOneAttemptAskTogether(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &scene{t: t, bucket: memory.New()}
 			got := s.measure(crashed(n)(s), view(n))
-			assert.Equal(t, 3*n-1, got.gets, "GETs of %d keys", n)
+			assert.LessOrEqual(t, got.gets, 3*n-1, "GETs of %d keys", n)
 			assert.LessOrEqual(t, got.rounds, 4)
 			assert.Zero(t, got.puts)
 		})

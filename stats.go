@@ -12,6 +12,8 @@ type Stats struct {
 	// Grouped counts transactions, of those committed, that this handle has committed
 	// together with others that wanted the same keys.
 	Grouped int64
+	// Escalated counts the transactions that have taken locks, after many failed attempts.
+	Escalated int64
 	// Retries by cause: something that was read had changed (the function was run
 	// again), or a conditional write was refused.
 	StaleReads, Refused int64
@@ -36,7 +38,8 @@ func (db *DB) Stats() Stats {
 		Committed: t.Committed.Load(), ReadOnly: t.ReadOnly.Load(),
 		Failed: t.Failed.Load(), InDoubt: t.InDoubt.Load(),
 		Direct: t.Direct.Load(), Parallel: t.Parallel.Load(), Validated: t.Validated.Load(),
-		Grouped: t.Grouped.Load(), StaleReads: t.StaleReads.Load(), Refused: t.Refused.Load(),
+		Grouped: t.Grouped.Load(), Escalated: t.Escalated.Load(),
+		StaleReads: t.StaleReads.Load(), Refused: t.Refused.Load(),
 		CacheHits: t.Hits.Load(), CacheMisses: t.Misses.Load(),
 		Gets: r.Gets.Load(), NotModified: r.NotModified.Load(),
 		Puts: r.Puts.Load(), Unknown: r.Unknown.Load(),
@@ -53,8 +56,8 @@ func (s Stats) Sub(earlier Stats) Stats {
 		Failed: s.Failed - earlier.Failed, InDoubt: s.InDoubt - earlier.InDoubt,
 		Direct: s.Direct - earlier.Direct, Parallel: s.Parallel - earlier.Parallel,
 		Validated: s.Validated - earlier.Validated, Grouped: s.Grouped - earlier.Grouped,
-		StaleReads: s.StaleReads - earlier.StaleReads,
-		Refused:    s.Refused - earlier.Refused, CacheHits: s.CacheHits - earlier.CacheHits,
+		Escalated: s.Escalated - earlier.Escalated, StaleReads: s.StaleReads - earlier.StaleReads,
+		Refused: s.Refused - earlier.Refused, CacheHits: s.CacheHits - earlier.CacheHits,
 		CacheMisses: s.CacheMisses - earlier.CacheMisses, Gets: s.Gets - earlier.Gets,
 		NotModified: s.NotModified - earlier.NotModified, Puts: s.Puts - earlier.Puts,
 		Unknown: s.Unknown - earlier.Unknown, Deletes: s.Deletes - earlier.Deletes,

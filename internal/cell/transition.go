@@ -69,6 +69,16 @@ func Commit(c *Cell, tx txid.ID, f Fold) *Cell {
 	return c.fold(f)
 }
 
+// Amend replaces a pending intent by another one of the same attempt.
+func Amend(c *Cell, in *Intent) *Cell {
+	if !c.Holds(in.Tx) || c.Intent.Mode != Pending || in.Mode != Pending {
+		panic(fmt.Sprintf("cell: amendment of %v without its pending intent", in.Tx))
+	}
+	n := Fence(c)
+	n.Intent = in
+	return n
+}
+
 // Fence rewrites the cell unchanged but for the nonce, so that a write that
 // expects the present version cannot land any more. Of an absent object it makes
 // a tombstone whose writer is none. It lifts a condemnation.

@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -30,8 +31,13 @@ type attempt struct {
 	mode    cell.Mode // 0: direct
 	members []*member // in name order; the first is the primary
 	list    cell.Members
+	// locking is set for an escalated attempt: list is that of its intents, and becomes
+	// the whole one when it commits.
+	locking bool
 	// committing is set once the commit write of a pending attempt may be on its way.
 	committing bool
+	// unsent are the members whose write waits until the hot one has landed.
+	unsent []*member
 	// stale is set when validation has found that the function must run again.
 	stale bool
 	// until is when it must be over.
@@ -55,6 +61,9 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 		return true, err
 	}
 	for {
+		if t.escalates(tx) {
+			return t.commitLocked(tx)
+		}
 		if err := t.uploaded(tx); err != nil {
 			return true, err
 		}
@@ -161,7 +170,32 @@ func (a *attempt) run(p *plan) (end, error) {
 // land sends the attempt's wave of writes, until all have landed (goesOn) or the
 // attempt has ended. For a staged or direct attempt, all landed is the commit point.
 func (a *attempt) land(p *plan) (end, error) {
-	todo := a.members
+	first := a.hotFirst()
+	how, err := a.landWave(p, first)
+	if how != goesOn || err != nil || len(a.unsent) == 0 {
+		return how, err
+	}
+	first, a.unsent = a.unsent, nil
+	return a.landWave(p, first)
+}
+
+// hotFirst are the members that are written first: the hot one with the smallest name, or
+// all. Rivals meet there, instead of each taking half of the keys.
+func (a *attempt) hotFirst() []*member {
+	for i, m := range a.members {
+		if len(a.members) > 1 && a.t.e.rs.Hot(m.e.name) {
+			a.unsent = slices.Concat(a.members[:i], a.members[i+1:])
+			for _, m := range a.unsent {
+				m.result = store.NotApplied
+			}
+			return a.members[i : i+1]
+		}
+	}
+	return a.members
+}
+
+// landWave sends the writes of some members.
+func (a *attempt) landWave(p *plan, todo []*member) (end, error) {
 	for tries := 0; ; tries++ {
 		if a.expired() {
 			return a.late(tries)
@@ -237,7 +271,7 @@ func (a *attempt) commitPrimary() (end, error) {
 	for tries := 0; ; tries++ {
 		fold := rs.FoldOf(rs.Known(m.landed))
 		fold.Unmarked = len(a.members) == 1
-		w := a.t.e.st.Prepare(m.landed, cell.Commit(m.landed.Cell, a.id, fold))
+		w := a.t.e.st.Prepare(m.landed, cell.Commit(a.final(m), a.id, fold))
 		res, s, err := rs.Send(ctx, w) // Commit point.
 		switch res {
 		case store.Applied:
@@ -268,6 +302,14 @@ func (a *attempt) commitPrimary() (end, error) {
 			return how, err
 		}
 	}
+}
+
+// final is the primary's cell with the intent that is to be committed.
+func (a *attempt) final(m *member) *cell.Cell {
+	if !a.locking {
+		return m.landed.Cell
+	}
+	return cell.Amend(m.landed.Cell, a.intent(m))
 }
 
 // commitSeen reads the primary after a commit write of unknown outcome. It goes on if the
@@ -313,6 +355,10 @@ func (a *attempt) succeed() {
 	for i, m := range left {
 		names[i] = m.e.name
 	}
+	if slices.ContainsFunc(a.members, func(m *member) bool { return t.e.rs.Hot(m.e.name) }) {
+		t.e.rs.ResolveLate(a.id, names)
+		return
+	}
 	t.e.rs.Resolve(a.id, names, false)
 }
 
@@ -321,10 +367,18 @@ func (a *attempt) die() {
 	t := a.t
 	t.e.stats.Refused.Add(1)
 	t.replaced(a)
+	for _, m := range a.members {
+		if m.result == store.Refused {
+			t.e.rs.Lost(m.e.name)
+		}
+	}
 	if a.mode == 0 {
 		return
 	}
 	t.e.rs.Dead(a.id)
+	if slices.ContainsFunc(a.members, func(m *member) bool { return m.result == store.Applied }) {
+		t.torn++
+	}
 	for _, m := range a.members {
 		if m.result == store.Applied {
 			m.e.known, m.e.base = true, t.e.rs.Known(m.landed)

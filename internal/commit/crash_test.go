@@ -49,12 +49,14 @@ func TestCrashAtEveryCall(t *testing.T) {
 	for name, x := range map[string]struct {
 		fn   func(tx *commit.Tx) error
 		keys []string
+		tear bool
 	}{
-		"direct":          {update("new", "=a"), []string{"=a"}},
-		"parallel":        {update("new", "=a", "=b", "=c"), []string{"=a", "=b", "=c"}},
-		"validated":       {copyOf("=r", "=a", "=b", "=c"), []string{"=a", "=b", "=c"}},
-		"long":            {write("new", names(10)...), names(10)},
-		"long, validated": {copyOf("=r", names(10)...), names(10)},
+		"direct":          {update("new", "=a"), []string{"=a"}, false},
+		"parallel":        {update("new", "=a", "=b", "=c"), []string{"=a", "=b", "=c"}, false},
+		"validated":       {copyOf("=r", "=a", "=b", "=c"), []string{"=a", "=b", "=c"}, false},
+		"long":            {write("new", names(10)...), names(10), false},
+		"long, validated": {copyOf("=r", names(10)...), names(10), false},
+		"escalated":       {update("new", "=a", "=b", "=c"), []string{"=a", "=b", "=c"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			points := 0
@@ -64,7 +66,12 @@ func TestCrashAtEveryCall(t *testing.T) {
 					for _, first := range []bool{false, true} {
 						inWorld(t, func(w *world) {
 							p := crashPoint{points, after}
-							more = crashAndLook(w, p, x.fn, x.keys, first) || more
+							w.value(1, append([]string{"=r"}, x.keys...)...)
+							h := w.handle()
+							if x.tear {
+								h.tear()
+							}
+							more = h.crashAndLook(p, x.fn, x.keys, first) || more
 						})
 					}
 				}
@@ -76,11 +83,10 @@ func TestCrashAtEveryCall(t *testing.T) {
 
 // crashAndLook commits, dies at the point, and looks what another handle makes of it:
 // first by reading, or first by writing. It tells whether the point was reached.
-func crashAndLook(
-	w *world, p crashPoint, fn func(tx *commit.Tx) error, keys []string, writeFirst bool,
+func (h *handle) crashAndLook(
+	p crashPoint, fn func(tx *commit.Tx) error, keys []string, writeFirst bool,
 ) bool {
-	w.value(1, append([]string{"=r"}, keys...)...)
-	h := w.handle()
+	w := h.w
 	died := h.crashAt(p)
 	// After the crash the client's own retries need not be waited for.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

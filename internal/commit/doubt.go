@@ -115,7 +115,7 @@ func (a *attempt) tell(m *member, s store.Snapshot) end {
 		return committed
 	case s.Version == m.base.Version:
 		return goesOn
-	case a.mode == cell.Pending:
+	case a.mode == cell.Pending, len(a.unsent) > 0:
 		return dead
 	case m.tells(s):
 		return dead
@@ -207,9 +207,10 @@ func (a *attempt) pause(tries int, cause error) (end, error) {
 }
 
 // leaving is how an attempt ends whose owner gives up with writes on their way: a
-// pending one is dead, as its commit write has not been sent.
+// pending one is dead, as its commit write has not been sent, and so is one with an intent
+// that has not.
 func (a *attempt) leaving() end {
-	if a.mode == cell.Pending && !a.committing {
+	if a.mode == cell.Pending && !a.committing || len(a.unsent) > 0 {
 		return dead
 	}
 	return inDoubt

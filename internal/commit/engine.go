@@ -62,6 +62,8 @@ type Stats struct {
 	Failed, InDoubt atomic.Int64
 	// Direct, Parallel and Validated count the attempts by protocol.
 	Direct, Parallel, Validated atomic.Int64
+	// Escalated counts transactions that have taken locks.
+	Escalated atomic.Int64
 	// StaleReads counts runs of the function that were repeated since something
 	// read had changed; Refused counts attempts that lost a CAS.
 	StaleReads, Refused atomic.Int64
@@ -137,8 +139,12 @@ type txn struct {
 	fresh map[string]resolve.Reading
 	// listed is what the last validation has listed, for the same.
 	listed []*scan.Listing
-	// failures counts attempts that came to nothing.
-	failures int
+	// failures counts attempts that came to nothing, torn those of them of which some intent
+	// had landed.
+	failures, torn int
+	// locks are held once the transaction has escalated, unless it is tooWide for that.
+	locks   *locks
+	tooWide bool
 	// dead are the cells in which attempts of this transaction may have left an
 	// intent; claimed those taken from the background.
 	dead, claimed []leftover
@@ -210,6 +216,9 @@ func (t *txn) failed() error {
 
 // leave queues what attempts have left in cells for the background.
 func (t *txn) leave() {
+	if t.locks != nil {
+		t.locks.release()
+	}
 	if t.turn != nil {
 		t.e.line.Done(t.turn)
 	}

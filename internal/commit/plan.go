@@ -38,6 +38,11 @@ type member struct {
 	// fold is what the write does to what it finds in base.
 	fold cell.Fold
 
+	// old says that the cell must be read again before the function uses it.
+	old bool
+	// given says that the function has run on the value that was locked.
+	given bool
+
 	write  *store.Write
 	result store.Result
 	err    error

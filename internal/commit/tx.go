@@ -262,11 +262,20 @@ func (tx *Tx) localLocked(name string) (resolve.Reading, bool) {
 	if rd, ok := tx.fresh[name]; ok {
 		return rd, true
 	}
-	if rd, ok := t.e.rs.Cached(name); ok && t.recent(rd) {
+	if rd, ok := t.cached(name); ok && t.recent(rd) {
 		t.e.stats.Hits.Add(1)
 		return rd, true
 	}
 	return resolve.Reading{}, false
+}
+
+// cached is what the cache holds of a key, unless that has lately lost a CAS: then it is
+// read again, together with the keys that are not cached.
+func (t *txn) cached(name string) (resolve.Reading, bool) {
+	if t.o.Staleness <= 0 && t.e.rs.Doubted(name) {
+		return resolve.Reading{}, false
+	}
+	return t.e.rs.Cached(name)
 }
 
 // recent tells whether a cached cell is to be used: for strong transactions any might be,
@@ -331,7 +340,7 @@ func (tx *Tx) existsLocked(e *entry) bool {
 	}
 	rd, ok := tx.fresh[e.name]
 	if !ok {
-		rd, ok = tx.t.e.rs.Cached(e.name)
+		rd, ok = tx.t.cached(e.name)
 	}
 	switch {
 	case ok && !rd.Absent():
@@ -393,7 +402,7 @@ func (tx *Tx) prefetchLocked(e *entry) {
 		e.known, e.base = true, rd
 		return
 	}
-	if rd, ok := t.e.rs.Cached(e.name); ok && t.recent(rd) {
+	if rd, ok := t.cached(e.name); ok && t.recent(rd) {
 		t.e.stats.Hits.Add(1)
 		e.known, e.base = true, rd
 		return

@@ -2,6 +2,7 @@ package commit
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -164,7 +165,7 @@ func (a *attempt) reread(p *plan) (echoes []*member, err error) {
 	role := resolve.Role{Ranked: true, Priority: t.priority}
 	err = seam.Each(t.e.rt, len(missed)+len(p.others), func(i int) (err error) {
 		if i < len(missed) {
-			missed[i].refused, err = t.e.rs.Read(t.ctx, missed[i].e.name)
+			missed[i].refused, err = missed[i].look(t)
 			return err
 		}
 		i -= len(missed)
@@ -201,6 +202,14 @@ func (a *attempt) reread(p *plan) (echoes []*member, err error) {
 	return append(echoes, silent...), nil
 }
 
+// look reads a member's cell. One that has refused the write is not what was known of it.
+func (m *member) look(t *txn) (store.Snapshot, error) {
+	if m.result == store.Refused {
+		return t.e.rs.Fetch(t.ctx, m.e.name)
+	}
+	return t.e.rs.Read(t.ctx, m.e.name)
+}
+
 // errEcho is why an attempt is in doubt of which a write was sent twice on its way.
 var errEcho = fmt.Errorf("a refused write may have landed: %w", backend.ErrOutcomeUnknown)
 
@@ -218,18 +227,28 @@ func (t *txn) refresh(a *attempt, p *plan) (rerun bool, err error) {
 	}
 	err = seam.Each(t.e.rt, len(p.members), func(i int) (err error) {
 		m := p.members[i]
-		if m.result != store.Applied {
+		if m.result != store.Applied && !slices.Contains(a.unsent, m) {
 			m.e.known = true
 			m.e.base, err = t.meet(m.refused, len(p.members) > 1)
 		}
 		return err
 	})
+	t.outdate(a.unsent)
 	if err != nil || !changed(p, p.othersNow) {
 		return false, err
 	}
 	t.e.stats.StaleReads.Add(1)
 	t.startFrom(p, p.othersNow)
 	return true, nil
+}
+
+// outdate takes over what was read of the members that were not sent, as a hot one has
+// refused. Where that is not final, the cell is to be read again.
+func (t *txn) outdate(unsent []*member) {
+	for _, m := range unsent {
+		rd := t.latest(m.e)
+		m.e.known, m.e.base, m.old = true, rd, !rd.Final()
+	}
 }
 
 // changed tells whether the function saw another writer of some key.
@@ -258,7 +277,9 @@ func (t *txn) startFrom(p *plan, others []resolve.Reading) {
 		t.fresh[p.others[i].name] = rd
 	}
 	for _, m := range p.members {
-		t.fresh[m.e.name] = m.e.base
+		if !m.old {
+			t.fresh[m.e.name] = m.e.base
+		}
 	}
 }
 

@@ -16,6 +16,9 @@ const (
 	// resolveDelay leaves the handle's own next transaction the time to fold the
 	// intents with its writes (chaining), which saves the writes of resolving.
 	resolveDelay = 5 * time.Millisecond
+	// hotDelayNum by hotDelayDen is how many latencies of a write it leaves others the time
+	// to fold the intents of an attempt with hot members.
+	hotDelayNum, hotDelayDen = 3, 2
 	// foldTriesMax bounds how often a cell is tried. What is left then is for
 	// whoever meets it.
 	foldTriesMax = 16
@@ -36,8 +39,8 @@ type background struct {
 	choresMax int
 	log       *slog.Logger
 
-	mu      seam.Mutex // guards all below
-	queue   []*batch   // by due time
+	mu      seam.Mutex  // guards all below
+	queues  [2][]*batch // cold and hot cells, each by due time
 	jobs    map[string]*job
 	waiting int        // cells in queue that are not claimed
 	room    seam.Event // set when waiting or chores fall to max; nil if nobody waits
@@ -78,11 +81,23 @@ func newBackground(life context.Context, r *Resolver, o Options) *background {
 // Resolve queues the cells in which the attempt left an intent. If inTurn is set, they
 // are resolved one after another.
 func (r *Resolver) Resolve(tx txid.ID, names []string, inTurn bool) {
+	x := &batch{due: r.rt.Now().Add(resolveDelay), inTurn: inTurn}
+	r.enqueue(x, 0, tx, names)
+}
+
+// ResolveLate is Resolve for a committed attempt with hot members: it leaves others the time
+// to fold its intents with their own writes.
+func (r *Resolver) ResolveLate(tx txid.ID, names []string) {
+	delay := r.st.PutLatency() * hotDelayNum / hotDelayDen
+	r.enqueue(&batch{due: r.rt.Now().Add(delay)}, 1, tx, names)
+}
+
+func (r *Resolver) enqueue(x *batch, queue int, tx txid.ID, names []string) {
 	if len(names) == 0 {
 		return
 	}
 	b := r.bg
-	x := &batch{due: r.rt.Now().Add(resolveDelay), inTurn: inTurn, jobs: make([]job, len(names))}
+	x.jobs = make([]job, len(names))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, name := range names {
@@ -90,9 +105,9 @@ func (r *Resolver) Resolve(tx txid.ID, names []string, inTurn bool) {
 		b.jobs[name] = &x.jobs[i]
 	}
 	b.waiting += len(names)
-	b.queue = append(b.queue, x)
-	if len(b.queue) == 1 {
-		b.goLocked(b.run)
+	q := &b.queues[queue]
+	if *q = append(*q, x); len(*q) == 1 {
+		b.goLocked(func() { b.run(q) })
 	}
 }
 
@@ -208,11 +223,11 @@ func (b *background) goLocked(f func()) {
 	})
 }
 
-// run starts the batches when they are due, and ends when the queue is empty.
-func (b *background) run() {
+// run starts the batches of a queue when they are due, and ends when it is empty.
+func (b *background) run(queue *[]*batch) {
 	for {
 		b.mu.Lock()
-		x := b.queue[0]
+		x := (*queue)[0]
 		b.mu.Unlock()
 		wait := x.due.Sub(b.r.rt.Now())
 		if wait > 0 && !b.hurry.IsSet() && b.life.Err() == nil {
@@ -223,8 +238,8 @@ func (b *background) run() {
 		}
 		b.start(x)
 		b.mu.Lock()
-		b.queue = b.queue[1:]
-		last := len(b.queue) == 0
+		*queue = (*queue)[1:]
+		last := len(*queue) == 0
 		b.mu.Unlock()
 		if last {
 			return
@@ -284,6 +299,7 @@ func (b *background) finish(j *job) {
 // can be.
 func (r *Resolver) retire(ctx context.Context, name string, tx txid.ID) (err error) {
 	s, cached := r.st.Cached(name)
+	cached = cached && !r.Hot(name)
 	var unknown *store.Write // a fold whose answer was lost
 	for try := range foldTriesMax {
 		if err := r.rest(ctx, try); err != nil {

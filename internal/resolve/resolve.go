@@ -41,6 +41,7 @@ type Resolver struct {
 	fates    *fates
 	met      *met
 	bg       *background
+	hot      *hot
 
 	askMu seam.Mutex // guards asked
 	asked map[txid.ID]*inquiry
@@ -51,10 +52,14 @@ func New(life context.Context, o Options) *Resolver {
 	r := &Resolver{
 		st: o.Store, rt: o.Store.Runtime(), patience: o.Patience,
 		fates: newFates(), met: newMet(), asked: map[txid.ID]*inquiry{},
+		hot: newHot(o.Store.Runtime()),
 	}
 	r.bg = newBackground(life, r, o)
 	return r
 }
+
+// Patience is how long a younger transaction, or a reader, waits for an undecided attempt.
+func (r *Resolver) Patience() time.Duration { return r.patience }
 
 // Reading is a cell together with what is known of the intent in it.
 type Reading struct {
@@ -100,6 +105,15 @@ func (rd Reading) readable() bool {
 // Read reads a cell in one request, and notes the marks in it.
 func (r *Resolver) Read(ctx context.Context, name string) (store.Snapshot, error) {
 	s, err := r.st.Read(ctx, name)
+	if err == nil {
+		r.note(s)
+	}
+	return s, err
+}
+
+// Fetch is Read for a cell that has changed: it asks for the bytes at once.
+func (r *Resolver) Fetch(ctx context.Context, name string) (store.Snapshot, error) {
+	s, err := r.st.Fetch(ctx, name)
 	if err == nil {
 		r.note(s)
 	}

@@ -60,7 +60,7 @@ func TestReadersShareAnInquiry(t *testing.T) {
 		landed  int
 		from    int // the readers are those of the members from here on that landed
 		want    cell.Outcome
-		asked   int // reads beside those of the readers themselves
+		asked   int // reads beside those of the readers themselves, at most
 	}{
 		{"staged", cell.Staged, 2, 2, 0, cell.Committed, 1},
 		{"staged, 8 members", cell.Staged, 8, 8, 0, cell.Committed, 7},
@@ -89,7 +89,7 @@ func TestReadersShareAnInquiry(t *testing.T) {
 				for _, rd := range found {
 					assert.Equal(t, x.want, rd.Outcome)
 				}
-				assert.Equal(t, x.landed-x.from+x.asked, gets)
+				assert.LessOrEqual(t, gets, x.landed-x.from+x.asked)
 				assert.LessOrEqual(t, time.Since(began), 3*answerTime, "rounds")
 			})
 		})

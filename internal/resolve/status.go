@@ -132,7 +132,7 @@ func (r *Resolver) askMembers(ctx context.Context, s store.Snapshot) (finding, e
 		members = sights[0].Cell.Intent.Members
 	}
 	for _, m := range members.List {
-		if m.Name != s.Name && (in.Whole() || m.Name != p.Name) {
+		if m.Name != s.Name && (in.Whole() || m.Name != p.Name) && !r.landed(in.Tx, m) {
 			others = append(others, m)
 		}
 	}
@@ -142,6 +142,14 @@ func (r *Resolver) askMembers(ctx context.Context, s store.Snapshot) (finding, e
 		f.members = members
 	}
 	return f, err
+}
+
+// landed tells whether the handle has seen a member hold the intent, at any time. What has
+// landed has landed: if one of the others is off, either that one never will, or the
+// attempt has been settled, and the cell that is asked for does not confirm.
+func (r *Resolver) landed(tx txid.ID, m cell.Member) bool {
+	s, ok := r.st.Cached(m.Name)
+	return ok && s.Cell.Holds(tx)
 }
 
 type state uint8

@@ -275,7 +275,7 @@ var branches = []struct {
 		{"a writer has waited long enough", waitsFor, `wait <= 0 && role.Writer`},
 		{"settled meanwhile by this handle", `rd.fences = fences`, `rd.Final()`},
 		{"leaves while waiting",
-			`r.rt.Sleep(ctx, min(pause, wait)); err != nil { return Reading{}, err`, ""},
+			`r.rt.Sleep(ctx, min(r.interval(rd, pause), wait)); err != nil { return Reading{}, err`, ""},
 		{"older meets younger, staged: about a write's latency", `limit = r.st.PutLatency()`, ""},
 		{"older meets younger, pending: at once", `limit = 0`, ""},
 		{"younger meets older: its patience, and some rounds", `limit = max(limit,`, ""},

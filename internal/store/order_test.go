@@ -132,3 +132,48 @@ func TestAnswersOfReadsMayPassEachOther(t *testing.T) {
 		assert.Equal(t, valued(7), cached(t, st).Cell, "the later request knows better")
 	})
 }
+
+// Of writers whom the store holds up at one object, those who have lost give up.
+func TestThrottledWriteThatIsOutrun(t *testing.T) {
+	other := []byte("another version")
+	for _, x := range []struct {
+		name string
+		meet func(t *testing.T, b *memory.Backend, old backend.Version)
+		want store.Result
+		puts int
+	}{
+		{"the cell has changed", func(t *testing.T, b *memory.Backend, old backend.Version) {
+			_, err := b.Put(background, prefix+"=a", other, backend.IfVersion(old))
+			require.NoError(t, err)
+		}, store.Refused, 1},
+		{"the cell has been removed", func(t *testing.T, b *memory.Backend, old backend.Version) {
+			require.NoError(t, b.Delete(background, prefix+"=a", old))
+		}, store.Refused, 1},
+		{"it has not", func(*testing.T, *memory.Backend, backend.Version) {}, store.Applied, 3},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := memory.New()
+				st, w := open(t, b)
+				_, s, err := st.Send(background, st.Prepare(store.NoObject("=a"), valued(1)))
+				require.NoError(t, err)
+				puts := 0
+				w.before = func(_ context.Context, op faulty.Op, _ int) error {
+					if op.Kind != faulty.Put {
+						return nil
+					}
+					if puts++; puts == 1 {
+						x.meet(t, b, s.Version)
+					}
+					if puts < 3 {
+						return backend.ErrThrottled
+					}
+					return nil
+				}
+				res, _, _ := st.Send(background, st.Prepare(s, valued(2)))
+				assert.Equal(t, x.want, res)
+				assert.Equal(t, x.puts, puts)
+			})
+		})
+	}
+}

@@ -59,6 +59,10 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 	result := NotApplied
 	var cause error
 	notApplied := s.retry(ctx, func(ctx context.Context) error {
+		if errors.Is(cause, backend.ErrThrottled) && s.outrun(ctx, w) {
+			result, cause = Refused, errOutrun
+			return nil
+		}
 		e.Proved, e.Until = s.Tick(), s.rt.Now()
 		e.Version, cause = s.backend.Put(ctx, s.FullName(w.At.Name), w.data, cond)
 		s.counts.Puts.Add(1)
@@ -86,6 +90,17 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 	}
 	w.doubt = result == Unknown
 	return result, Snapshot{}, fmt.Errorf("write %q: %w", s.FullName(w.At.Name), cause)
+}
+
+// errOutrun says that a write that was throttled has become pointless.
+var errOutrun = fmt.Errorf("the object has changed meanwhile: %w", backend.ErrPrecondition)
+
+// outrun tells whether the cell has changed that a write is to replace. Of writers whom the
+// store holds up at one object, those who have lost should not spend what it still takes.
+func (s *Store) outrun(ctx context.Context, w *Write) bool {
+	o, err := s.get(ctx, w.At.Name, w.At.Version)
+	return err == nil && o.Version != w.At.Version ||
+		errors.Is(err, backend.ErrNotFound) && w.At.Version != ""
 }
 
 // applied makes the answer of a write known to the cache.

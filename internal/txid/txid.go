@@ -42,6 +42,19 @@ type Priority struct {
 	Tie uint64
 }
 
+// escalation is the advance of escalated transactions: some 146 years.
+const escalation = 1 << 62
+
+// Escalate ranks the transaction before all that have not escalated; among those that
+// have, the older goes first. It returns false if it has been called before.
+func (p *Priority) Escalate() bool {
+	if p.Time < 0 {
+		return false
+	}
+	p.Time -= escalation
+	return true
+}
+
 // Older tells whether a transaction of priority p goes before one of q.
 func (p Priority) Older(q Priority) bool {
 	if c := cmp.Compare(p.Time, q.Time); c != 0 {

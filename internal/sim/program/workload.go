@@ -41,6 +41,7 @@ func init() { // they refer to each other
 		"wide":     {10, 16, 1, false, (*session).wide},
 		"hot":      {6, 12, 1, false, (*session).hot},
 		"crowd":    {1, 4, 1, false, (*session).crowd},
+		"escalate": {4, 6, 2, false, (*session).escalate},
 		"mix":      {1, 12, 1, false, (*session).mix},
 		"deep":     {1, 4, 6, false, (*session).deep},
 		"marks":    {9, 14, 2, false, (*session).marks},
@@ -350,6 +351,40 @@ func (x *session) inCrowd(r *baton.Source) func() {
 			cancel()
 		}
 	}
+}
+
+// escalate tears transactions of several keys apart by writes of one, so that they take
+// locks. Some are slow, some want other keys when they run again, and some fail then.
+func (x *session) escalate(r *baton.Source) {
+	ks, other := x.some(r, 3), x.some(r, 2)
+	if r.Below(3) == 0 {
+		for range 1 + r.Below(4) {
+			x.transact(x.ctx, "poke", func(t *tx) error { return t.increment(ks[0]) })
+		}
+		return
+	}
+	d, fails := time.Duration(r.Below(3)*r.Below(1500))*time.Millisecond, r.Below(8) == 0
+	x.transact(x.ctx, "escalate", func(t *tx) error {
+		if _, err := t.readAll(ks[2:]); err != nil {
+			return err
+		}
+		if err := t.increment(ks[:2]...); err != nil {
+			return err
+		}
+		if t.r.Runs < 3 {
+			return nil
+		}
+		if err := x.rt.Sleep(x.ctx, d); err != nil {
+			return err
+		}
+		if fails {
+			return errUser
+		}
+		if _, err := t.read(other[0]); err != nil {
+			return err
+		}
+		return t.increment(other[1])
+	})
 }
 
 // deep writes the same few keys so often that their cells forget.

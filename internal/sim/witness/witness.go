@@ -2,7 +2,8 @@
 // know: at each instant, which attempts have committed, and in which cells their intents
 // are. It checks, at each write:
 //
-//   - an intent lands once, at the version that its attempt expects of that member;
+//   - an intent lands once, at the version that its attempt expects of that member; that
+//     of a dead escalated attempt may come again, where it was dropped;
 //   - the intent of a committed attempt is not dropped, that of any other not folded
 //     as committed, and an attempt of which an intent was dropped never commits;
 //   - while a cell holds a committed attempt's intent, every folded member carries
@@ -162,7 +163,7 @@ func (w *Witness) lands(name string, old held, in *cell.Intent) {
 	if a.members == nil && in.Whole() {
 		a.members = in.List
 	}
-	if a.landed[name] {
+	if a.landed[name] && (in.Mode == cell.Staged || a.dropped == "") {
 		w.fail(fmt.Errorf("witness: %.4s landed twice in %s", in.Tx, name))
 	}
 	a.landed[name] = true

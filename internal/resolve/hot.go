@@ -1,0 +1,77 @@
+package resolve
+
+import (
+	"time"
+
+	"github.com/strictkv/strictkv/internal/seam"
+)
+
+// Limits of what a handle remembers of hot keys.
+const (
+	// hotMax is how many it remembers.
+	hotMax = 1024
+	// hotFor is how long it remembers that a key has lost a CAS.
+	hotFor = 10 * time.Second
+	// hotLosses is how many losses make a key hot.
+	hotLosses = 2
+)
+
+// hot remembers which keys have lately lost a CAS. Whoever has just written such a key
+// knows it best, and would win again and again; so everybody who has lost there once looks
+// at the store before using it, which gives all the same chance. Who has lost twice has not
+// only had an old value in its cache: others want the key at the same time.
+type hot struct {
+	rt seam.Runtime
+
+	mu    seam.Mutex // guards all below
+	keys  map[string]losses
+	order []string // in which they came, oldest first; each once
+}
+
+// losses are those of a key that came no more than hotFor apart.
+type losses struct {
+	n    int
+	last time.Time
+}
+
+func newHot(rt seam.Runtime) *hot { return &hot{rt: rt, keys: map[string]losses{}} }
+
+// Lost notes that a write of the key was refused.
+func (r *Resolver) Lost(name string) {
+	h := r.hot
+	now := h.rt.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	x, known := h.keys[name]
+	if !known {
+		if len(h.order) == hotMax {
+			delete(h.keys, h.order[0])
+			h.order = h.order[1:]
+		}
+		h.order = append(h.order, name)
+	}
+	if now.Sub(x.last) >= hotFor {
+		x.n = 0
+	}
+	h.keys[name] = losses{n: x.n + 1, last: now}
+	for len(h.order) > 0 && now.Sub(h.keys[h.order[0]].last) >= hotFor {
+		delete(h.keys, h.order[0])
+		h.order = h.order[1:]
+	}
+}
+
+// Hot tells whether others want the key at the same time.
+func (r *Resolver) Hot(name string) bool { return r.hot.losses(name) >= hotLosses }
+
+// Doubted tells whether what the cache holds of the key is to be looked at before use.
+func (r *Resolver) Doubted(name string) bool { return r.hot.losses(name) > 0 }
+
+// losses is how often the key has lately lost a CAS.
+func (h *hot) losses(name string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if x := h.keys[name]; x.n > 0 && h.rt.Now().Sub(x.last) < hotFor {
+		return x.n
+	}
+	return 0
+}
