@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/keyspace"
 )
 
 // Tx is one run of a transaction's function. It may be used from several goroutines
@@ -26,11 +27,15 @@ func (tx *Tx) cell(c *Collection, key []byte) (string, error) {
 	if err := tx.owns(c); err != nil {
 		return "", err
 	}
-	name, err := c.cell(key)
+	if c.err != nil {
+		return "", tx.tx.Fail(c.err)
+	}
+	var buf [keyspace.NameMax]byte
+	name, err := c.path.AppendCell(buf[:0], c.db.name, key)
 	if err != nil {
 		return "", tx.tx.Fail(err)
 	}
-	return name, nil
+	return tx.tx.Name(name), nil
 }
 
 // Read returns the value of a key, or ErrNotFound. A value that the transaction itself

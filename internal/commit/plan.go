@@ -56,10 +56,12 @@ type member struct {
 // writer never replaces an undecided intent.
 func (t *txn) newPlan(tx *Tx) (*plan, error) {
 	p := &plan{members: make([]*member, 0, len(tx.entries)), spans: tx.spans}
-	for _, e := range tx.entries {
+	slab := make([]member, len(tx.entries))
+	for i, e := range tx.entries {
 		switch {
 		case e.op != opNone:
-			p.members = append(p.members, newMember(e))
+			slab[i] = newMember(e)
+			p.members = append(p.members, &slab[i])
 		case e.read:
 			p.others = append(p.others, e)
 		}
@@ -85,8 +87,8 @@ func (t *txn) newPlan(tx *Tx) (*plan, error) {
 	return p, nil
 }
 
-func newMember(e *entry) *member {
-	m := &member{e: e}
+func newMember(e *entry) member {
+	m := member{e: e}
 	switch e.op {
 	case opPut:
 		m.action, m.value = cell.Put, e.staged()
@@ -113,9 +115,16 @@ func (t *txn) settle(members []*member) error {
 			undecided = append(undecided, m)
 		}
 	}
+	if len(undecided) == 0 {
+		return nil
+	}
+	return t.settleAll(undecided)
+}
+
+func (t *txn) settleAll(members []*member) error {
 	role := resolve.Role{Writer: true, Ranked: true, Priority: t.priority}
-	return seam.Each(t.e.rt, len(undecided), func(i int) (err error) {
-		m := undecided[i]
+	return seam.Each(t.e.rt, len(members), func(i int) (err error) {
+		m := members[i]
 		m.base, err = t.e.rs.Settle(t.ctx, m.base.Snapshot, role)
 		return err
 	})

@@ -22,6 +22,7 @@ type Tx struct {
 
 	mu      seam.Mutex // guards all below
 	entries []*entry
+	room    [2]*entry         // for entries, mostly
 	index   map[string]*entry // of entries, once there are many
 	ranges
 	done    bool
@@ -33,7 +34,7 @@ type Tx struct {
 }
 
 // indexMin is the number of entries from which on they are indexed.
-const indexMin = 9
+const indexMin = 17
 
 type op uint8
 
@@ -110,6 +111,24 @@ func (tx *Tx) entryLocked(name string) *entry {
 	return tx.addLocked(e)
 }
 
+// Name is the name of a cell as a string; if the transaction has used it, that which it has.
+func (tx *Tx) Name(b []byte) string {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if tx.index != nil {
+		if e := tx.index[string(b)]; e != nil {
+			return e.name
+		}
+		return string(b)
+	}
+	for _, e := range tx.entries {
+		if e.name == string(b) {
+			return e.name
+		}
+	}
+	return string(b)
+}
+
 func (tx *Tx) findLocked(name string) *entry {
 	if tx.index != nil {
 		return tx.index[name]
@@ -124,6 +143,9 @@ func (tx *Tx) findLocked(name string) *entry {
 
 // addLocked adds an entry for a key that has none. The caller holds tx.mu.
 func (tx *Tx) addLocked(e *entry) *entry {
+	if tx.entries == nil {
+		tx.entries = tx.room[:0]
+	}
 	tx.entries = append(tx.entries, e)
 	if tx.index != nil {
 		tx.index[e.name] = e

@@ -28,16 +28,23 @@ func (p Path) Collection(name []byte) (Path, error) {
 // folder the names of cells have the order of their keys. A key that is empty or
 // longer than 512 bytes, or whose full name is longer than CellMax, is a *KeyError.
 func (p Path) Cell(db string, key []byte) (string, error) {
-	if err := checkLen(key, whatKey); err != nil {
-		return "", err
-	}
 	var buf [NameMax]byte
-	b := append(append(buf[:0], p...), cellKind)
-	b = appendName(b, key)
-	if full := len(db) + len("/") + len(b); full > CellMax {
-		return "", &KeyError{Len: full, Limit: CellMax, What: whatFull}
+	b, err := p.AppendCell(buf[:0], db, key)
+	return string(b), err
+}
+
+// AppendCell appends what Cell returns to b, which is returned as it was with an error. With
+// room for NameMax bytes it allocates nothing.
+func (p Path) AppendCell(b []byte, db string, key []byte) ([]byte, error) {
+	if err := checkLen(key, whatKey); err != nil {
+		return b, err
 	}
-	return string(b), nil
+	n := append(append(b, p...), cellKind)
+	n = appendName(n, key)
+	if full := len(db) + len("/") + len(n) - len(b); full > CellMax {
+		return b, &KeyError{Len: full, Limit: CellMax, What: whatFull}
+	}
+	return n, nil
 }
 
 // Cells is what the names of all cells of p begin with.

@@ -213,14 +213,19 @@ func (b *background) goLocked(f func()) {
 	b.active++
 	b.r.rt.Go(func() {
 		f()
-		b.mu.Lock()
-		b.active--
-		if b.active == 0 && b.idle != nil {
-			b.idle.Set()
-			b.idle = nil
-		}
-		b.mu.Unlock()
+		b.ended()
 	})
+}
+
+// ended counts a goroutine that ends.
+func (b *background) ended() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.active--
+	if b.active == 0 && b.idle != nil {
+		b.idle.Set()
+		b.idle = nil
+	}
 }
 
 // run starts the batches of a queue when they are due, and ends when it is empty.
@@ -249,7 +254,11 @@ func (b *background) run(queue *[]*batch) {
 
 // start resolves the cells of a batch that nobody has claimed, each as soon as there is
 // a place for it. Until then it can be claimed.
+//
+// One timeout serves the requests of all, to begin with.
 func (b *background) start(x *batch) {
+	ctx, cancel := b.r.st.Bounded(b.life)
+	w := &wave{ctx: ctx, cancel: cancel, left: len(x.jobs)}
 	for i := 0; i < len(x.jobs); {
 		todo := x.jobs[i : i+1]
 		if x.inTurn {
@@ -258,20 +267,40 @@ func (b *background) start(x *batch) {
 		i += len(todo)
 		placed := b.limit.Acquire(b.life) == nil // else life has ended, and so will the work
 		b.mu.Lock()
-		b.goLocked(func() {
-			for k := range todo {
-				b.finish(&todo[k])
-			}
-			if placed {
-				b.limit.Release()
-			}
-		})
+		b.active++
 		b.mu.Unlock()
+		b.spawn(w, todo, placed)
 	}
 }
 
+// wave is the cells of a batch that are being resolved.
+type wave struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	left   int // cells; guarded by background.mu
+}
+
+func (b *background) spawn(w *wave, todo []job, placed bool) {
+	b.r.rt.Go(func() {
+		for k := range todo {
+			b.finish(w.ctx, &todo[k])
+		}
+		if placed {
+			b.limit.Release()
+		}
+		b.mu.Lock()
+		w.left -= len(todo)
+		last := w.left == 0
+		b.mu.Unlock()
+		if last {
+			w.cancel()
+		}
+		b.ended()
+	})
+}
+
 // finish resolves a cell, unless somebody has claimed it.
-func (b *background) finish(j *job) {
+func (b *background) finish(ctx context.Context, j *job) {
 	b.mu.Lock()
 	if j.claimed {
 		b.mu.Unlock()
@@ -280,7 +309,11 @@ func (b *background) finish(j *job) {
 	j.started = true
 	b.leftLocked(j)
 	b.mu.Unlock()
-	if err := b.r.retire(b.life, j.name, j.tx); err != nil {
+	err := b.r.retire(ctx, j.name, j.tx)
+	if err != nil && ctx.Err() != nil && b.life.Err() == nil {
+		err = b.r.retire(b.life, j.name, j.tx)
+	}
+	if err != nil {
 		b.log.Debug("resolving was left to others",
 			"cell", b.r.st.FullName(j.name), "attempt", j.tx, "err", err)
 	}
