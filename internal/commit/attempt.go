@@ -304,14 +304,6 @@ func (a *attempt) commitPrimary() (end, error) {
 	}
 }
 
-// final is the primary's cell with the intent that is to be committed.
-func (a *attempt) final(m *member) *cell.Cell {
-	if !a.locking {
-		return m.landed.Cell
-	}
-	return cell.Amend(m.landed.Cell, a.intent(m))
-}
-
 // commitSeen reads the primary after a commit write of unknown outcome. It goes on if the
 // intent is still there.
 func (a *attempt) commitSeen() (end, store.Snapshot, error) {

@@ -210,7 +210,7 @@ func (a *attempt) pause(tries int, cause error) (end, error) {
 // pending one is dead, as its commit write has not been sent, and so is one with an intent
 // that has not.
 func (a *attempt) leaving() end {
-	if a.mode == cell.Pending && !a.committing || len(a.unsent) > 0 {
+	if len(a.unsent) > 0 || a.mode == cell.Pending && !a.committing {
 		return dead
 	}
 	return inDoubt

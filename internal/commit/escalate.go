@@ -459,6 +459,14 @@ func (l *locks) commit() (done bool, err error) {
 	return err != nil, err
 }
 
+// final is the primary's cell with the intent that is to be committed.
+func (a *attempt) final(m *member) *cell.Cell {
+	if !a.locking {
+		return m.landed.Cell
+	}
+	return cell.Amend(m.landed.Cell, a.intent(m))
+}
+
 // again gives up lost locks: the function runs again, and takes new ones.
 func (l *locks) again() (done bool, err error) {
 	l.release()

@@ -50,47 +50,50 @@ func both(late int, more string) func(tx *commit.Tx) error {
 	}
 }
 
+// escalations are what can happen on the way, and what it leads to.
+var escalations = []struct {
+	name    string
+	fn      func(tx *commit.Tx) error
+	arrange func(w *world, h *handle)
+	runs    int
+	members []string // in the mark
+}{
+	{"locks, values, commit", update("new", "=a", "=b"), nil, 4, []string{"=a", "=b"}},
+	{"a key changes before it is locked: the function runs on the locked value",
+		update("new", "=a", "=b"), func(w *world, h *handle) {
+			h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
+		}, 5, []string{"=a", "=b"}},
+	{"the primary changes before it is locked: a new attempt",
+		update("new", "=a", "=b"), func(w *world, h *handle) {
+			h.meanwhile("=a", 3, func() { w.overwrite("=a", 5) })
+		}, 5, []string{"=a", "=b"}},
+	{"a key that was only read is locked, and left as it is",
+		copyOf("=r", "=a", "=b"), nil, 1, []string{"=a", "=b", "=r"}},
+	{"a further key, which sorts before the primary", both(5, "=0"),
+		func(w *world, h *handle) {
+			h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
+		}, 5, []string{"=a", "=0", "=b"}},
+	{"the answer of a lock is lost", update("new", "=a", "=b"), func(_ *world, h *handle) {
+		h.loseAnswer("=b", 3, nil)
+	}, 4, []string{"=a", "=b"}},
+	{"a lock is lost on its way", update("new", "=a", "=b"), func(_ *world, h *handle) {
+		h.loseRequest("=b", 3, nil)
+	}, 4, []string{"=a", "=b"}},
+	{"the primary's lock is lost on its way", update("new", "=a", "=b"),
+		func(_ *world, h *handle) { h.loseRequest("=a", 3, nil) }, 4, []string{"=a", "=b"}},
+	{"the answer of the commit write is lost", update("new", "=a", "=b"),
+		func(_ *world, h *handle) { h.loseAnswer("=a", 4, nil) }, 4, []string{"=a", "=b"}},
+	{"the commit write is lost on its way", update("new", "=a", "=b"),
+		func(_ *world, h *handle) { h.loseRequest("=a", 4, nil) }, 4, []string{"=a", "=b"}},
+	{"the locks are lost before the commit write", update("new", "=a", "=b"),
+		func(w *world, h *handle) { h.meanwhile("=a", 4, func() { w.killPrimary("=a") }) },
+		5, []string{"=a", "=b"}},
+	{"the answer to a value is lost: new locks", update("new", "=a", "=b"),
+		func(_ *world, h *handle) { h.loseAnswer("=b", 4, nil) }, 5, []string{"=a", "=b"}},
+}
+
 func TestEscalated(t *testing.T) {
-	for _, x := range []struct {
-		name    string
-		fn      func(tx *commit.Tx) error
-		arrange func(w *world, h *handle)
-		runs    int
-		members []string // in the mark
-	}{
-		{"locks, values, commit", update("new", "=a", "=b"), nil, 4, []string{"=a", "=b"}},
-		{"a key changes before it is locked: the function runs on the locked value",
-			update("new", "=a", "=b"), func(w *world, h *handle) {
-				h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
-			}, 5, []string{"=a", "=b"}},
-		{"the primary changes before it is locked: a new attempt",
-			update("new", "=a", "=b"), func(w *world, h *handle) {
-				h.meanwhile("=a", 3, func() { w.overwrite("=a", 5) })
-			}, 5, []string{"=a", "=b"}},
-		{"a key that was only read is locked, and left as it is",
-			copyOf("=r", "=a", "=b"), nil, 1, []string{"=a", "=b", "=r"}},
-		{"a further key, which sorts before the primary", both(5, "=0"),
-			func(w *world, h *handle) {
-				h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
-			}, 5, []string{"=a", "=0", "=b"}},
-		{"the answer of a lock is lost", update("new", "=a", "=b"), func(_ *world, h *handle) {
-			h.loseAnswer("=b", 3, nil)
-		}, 4, []string{"=a", "=b"}},
-		{"a lock is lost on its way", update("new", "=a", "=b"), func(_ *world, h *handle) {
-			h.loseRequest("=b", 3, nil)
-		}, 4, []string{"=a", "=b"}},
-		{"the primary's lock is lost on its way", update("new", "=a", "=b"),
-			func(_ *world, h *handle) { h.loseRequest("=a", 3, nil) }, 4, []string{"=a", "=b"}},
-		{"the answer of the commit write is lost", update("new", "=a", "=b"),
-			func(_ *world, h *handle) { h.loseAnswer("=a", 4, nil) }, 4, []string{"=a", "=b"}},
-		{"the commit write is lost on its way", update("new", "=a", "=b"),
-			func(_ *world, h *handle) { h.loseRequest("=a", 4, nil) }, 4, []string{"=a", "=b"}},
-		{"the locks are lost before the commit write", update("new", "=a", "=b"),
-			func(w *world, h *handle) { h.meanwhile("=a", 4, func() { w.killPrimary("=a") }) },
-			5, []string{"=a", "=b"}},
-		{"the answer to a value is lost: new locks", update("new", "=a", "=b"),
-			func(_ *world, h *handle) { h.loseAnswer("=b", 4, nil) }, 5, []string{"=a", "=b"}},
-	} {
+	for _, x := range escalations {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.value(1, "=a", "=b", "=r")

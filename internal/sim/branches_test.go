@@ -213,11 +213,15 @@ const (
 	askedMember = `s := seen[i]`
 	weakRead    = `reads := tx.reads()`
 	met         = `in := rd.Cell.Intent`
+
+	unfinished    = `case a.mode == cell.Pending, len(a.unsent) > 0:`
+	lockedPrimary = `how, err := a.landWave(p, a.members)`
+	gaveValue     = `res, s, err := t.e.rs.Send(t.ctx, w)`
+	beaten        = `res, s, _ := rs.Send(ctx, st.Prepare(m.landed, cell.Fence(m.landed.Cell)))`
 )
 
-// branches are the cases of the protocol, in its words. Those of condemned tombstones, of
-// heartbeats and of a full backlog are not among them: nothing condemns a cell yet, nor
-// beats, and no schedule leaves that much to the background.
+// branches are the cases of the protocol, in its words. Those of condemned tombstones and
+// of a full backlog are not among them: no schedule leaves that much to the background.
 var branches = []struct {
 	file  string
 	cases []branch
@@ -282,7 +286,7 @@ var branches = []struct {
 		{"a reader without intents: its patience", `limit := r.patience`, `!role.Ranked`},
 		{"killed by a fence", killed, `!at.Cell.Holds(in.Tx)`},
 		{"killed by a fence that makes a tombstone", killed, `at.Version == ""`},
-		{"killed by a fence elsewhere", `s = rd.Snapshot`, ""},
+		{"killed by a fence elsewhere", `if at.Name != rd.Name { s = rd.Snapshot`, ""},
 		{"killed by dropping the intent from the primary", killed, `at.Cell.Holds(in.Tx)`},
 		{"the fence is refused", notKilled, `res == store.Refused`},
 		{"the fence has an unknown outcome", notKilled, `res == store.Unknown`},
@@ -338,6 +342,8 @@ var branches = []struct {
 		{"validated: committed", attempted, `how == committed && a.mode == cell.Pending`},
 		{"validated: dead", attempted, `how == dead && a.mode == cell.Pending`},
 		{"validated: in doubt", attempted, `how == inDoubt && a.mode == cell.Pending`},
+		{"the hot member first", `return a.members[i : i+1]`, ""},
+		{"the hot member has landed: the rest", `first, a.unsent = a.unsent, nil`, ""},
 		{"more than 8 members: the primary lists them", `carried.List = a.list.List[:1]`, ""},
 		{"direct: refused", answered, `a.mode == 0 && how == dead && cause == nil`},
 		{"parallel: an intent refused", answered,
@@ -372,6 +378,26 @@ var branches = []struct {
 			`how, err := a.askMembers()`, ""},
 		{"what a dead attempt has left", `t.dead = append(t.dead, leftover{m.e.name`, ""},
 	}},
+	{"commit/escalate.go", []branch{
+		{"escalated: the primary is locked", lockedPrimary, `how == goesOn`},
+		{"escalated: the primary is refused", lockedPrimary, `how == dead && err == nil`},
+		{"escalated: a key changes before it is locked",
+			`m.result, m.e.known, m.e.base = store.NotApplied, true, t.e.rs.Known(s)`, ""},
+		{"escalated: a lock has landed, its answer is lost",
+			`t.e.rs.Replaced(m.write) m.result, m.landed = store.Applied, s`, ""},
+		{"escalated: the function runs on the locked values",
+			`case changed: t.e.stats.StaleReads.Add(1)`, ""},
+		{"escalated: a value gets into its intent", gaveValue, `res == store.Applied`},
+		{"escalated: a value's outcome is unknown", gaveValue, `res == store.Unknown`},
+		{"escalated: the locks turn out to be lost", gaveValue, `res == store.Refused`},
+		{"escalated: new locks", `l.release() l.t.fresh = nil`, ""},
+		{"heartbeat", beaten, `res == store.Applied`},
+		{"heartbeat: unknown", beaten, `res == store.Unknown`},
+		{"heartbeat: the primary does not hold the intent", `l.lost = true`, ""},
+		{"escalated: committed", `how, err := a.commitPrimary()`, `how == committed`},
+		{"escalated: dead", `how, err := a.commitPrimary()`, `how == dead`},
+		{"escalated: in doubt", `how, err := a.commitPrimary()`, `how == inDoubt`},
+	}},
 	{"commit/doubt.go", []branch{
 		{"the caller leaves with writes unknown",
 			`return nil, a.leaving(), errors.Join(ctx.Err(), cause)`, ""},
@@ -384,7 +410,9 @@ var branches = []struct {
 		{"direct: sent again", told, `a.mode == 0 && s.Version == m.base.Version`},
 		{"parallel: sent again", told, `a.mode == cell.Staged && s.Version == m.base.Version`},
 		{"validated: sent again", told, `a.mode == cell.Pending && s.Version == m.base.Version`},
-		{"validated: off, so dead", `case a.mode == cell.Pending: return dead`, ""},
+		{"validated: off, so dead", unfinished, `a.mode == cell.Pending`},
+		{"parallel: off, and some intent was not sent, so dead", unfinished,
+			`a.mode == cell.Staged`},
 		{"the cell tells: dead", `case m.tells(s): return dead`, ""},
 		{"the cell can't tell: all members are asked", `how, err = a.askMembers()`, ""},
 		{"asked: one names the attempt, committed",
@@ -413,6 +441,8 @@ var branches = []struct {
 		{"a member is full of marks", `relieved = true`, ""},
 	}},
 	{"commit/validate.go", []branch{
+		{"a member that was not sent is undecided",
+			`m.e.known, m.e.base, m.old = true, rd, !rd.Final()`, `m.old`},
 		{"a read is exempt from validation", `return 1`, ""},
 		{"none is exempt: the last came from the cache", `if sent <= t.begun { return 0`, ""},
 		{"none is exempt: it was sent before others were answered",
@@ -541,11 +571,13 @@ var branches = []struct {
 			`if !errors.Is(err, store.ErrMissing) { return data, err }`, ""},
 		{"the last attempt allowed has failed", `&ConflictError{Attempts: t.failures}`, ""},
 		{"what was left goes to the background", `t.e.rs.Resolve(l[0].tx`, ""},
+		{"who leaves gives up its locks", `t.locks.release()`, ""},
 		{"a read outside a transaction, from the cache", `if ok { e.stats.Hits.Add(1)`, ""},
 		{"a read outside a transaction, of the store", `e.stats.Misses.Add(1)`, ""},
 	}},
 	{"store/write.go", []branch{
 		{"not applied, sent again", `if result == NotApplied { return cause`, ""},
+		{"throttled, and outrun", `result, cause = Refused, errOutrun`, ""},
 		{"refused, but an earlier copy was unknown", `if w.doubt { result = Unknown`, ""},
 	}},
 	{"store/store.go", []branch{

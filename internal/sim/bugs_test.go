@@ -337,4 +337,42 @@ var bugs = []bug{
 		`if s.At().IsZero() || !s.At().Equal(at) {`,
 		`if s == nil {`, "range",
 	},
+	{
+		"a commit write's mark without the last key", "internal/commit/escalate.go",
+		`	return cell.Amend(m.landed.Cell, a.intent(m))
+`,
+		`	in := a.intent(m)
+	if len(in.List) > 2 {
+		in.List = in.List[:len(in.List)-1]
+	}
+	return cell.Amend(m.landed.Cell, in)
+`, "escalate",
+	},
+	{
+		"the function not run again on locked values", "internal/commit/escalate.go",
+		`if !e.outdated(m.base) {`,
+		`if true {`, "",
+	},
+	{
+		"a lock that is not given its value", "internal/commit/escalate.go",
+		`if i == 0 || m.action == cell.Lock {`,
+		`if i != 1 || m.action == cell.Lock {`, "",
+	},
+	{
+		"an intent not sent after the hot one", "internal/commit/attempt.go",
+		`	first, a.unsent = a.unsent, nil
+	return`,
+		`	first, a.unsent = a.unsent[1:], nil
+	return`, "",
+	},
+	{
+		"a member at its expected version taken for landed", "internal/resolve/status.go",
+		`return ok && s.Cell.Holds(tx)`,
+		`return ok && (s.Cell.Holds(tx) || string(s.Version) == m.Expected)`, "",
+	},
+	{
+		"a value under locks read through", "internal/resolve/resolve.go",
+		`if in.Action == cell.Lock || in.Mode == cell.Staged {`,
+		`if true {`, "escalate",
+	},
 }

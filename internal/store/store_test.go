@@ -145,7 +145,9 @@ func TestOutcomeOfAWrite(t *testing.T) {
 				w.fail(x.errs...)
 				res, s, err := st.Send(background, st.Prepare(store.NoObject("=a"), valued(1)))
 				assert.Equal(t, x.want, res)
-				sent := slices.DeleteFunc(w.sent, func(op faulty.Op) bool { return op.Kind != faulty.Put })
+				sent := slices.DeleteFunc(w.sent, func(op faulty.Op) bool {
+					return op.Kind != faulty.Put
+				})
 				assert.Len(t, sent, x.sent, "how often it was sent")
 				for _, op := range sent {
 					assert.Equal(t, sent[0], op, "always the same bytes, on the same condition")
