@@ -115,7 +115,7 @@ func (l *Line[R]) shareableLocked(turns []*Turn[R], writes []string) *Turn[R] {
 	t := slices.MaxFunc(turns, func(a, b *Turn[R]) int { return cmp.Compare(a.seq, b.seq) })
 	fresh := 0
 	for _, name := range writes {
-		if !slices.Contains(t.writes, name) {
+		if l.last[name] != t {
 			fresh++
 		}
 	}
@@ -137,11 +137,9 @@ func (l *Line[R]) joinLocked(t *Turn[R], before []*Turn[R], writes []string) {
 		}
 	}
 	for _, name := range writes {
-		if l.last[name] != t {
+		if l.last[name] != t { // so it has not wanted this before: nobody is behind it there
 			l.last[name] = t
-			if !slices.Contains(t.writes, name) {
-				t.writes = append(t.writes, name)
-			}
+			t.writes = append(t.writes, name)
 		}
 	}
 }
