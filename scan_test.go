@@ -401,13 +401,13 @@ func TestScanAgainIsCheap(t *testing.T) {
 		s := &scene{t: t, bucket: memory.New()}
 		c, other := stored(500)(s), s.client()
 		var began [2]time.Time
-		run := 0
+		run, before := 0, c.sim.Counts()
 		require.NoError(t, c.db.View(c.ctx, func(tx *strictkv.Tx) error {
 			began[run] = time.Now()
 			run++
 			items, err := scanAll(tx, c.coll, strictkv.Range{Reverse: true})
 			if run == 1 {
-				require.NoError(t, write(3)(other))
+				require.NoError(t, write(1)(other))
 			} else {
 				assert.Equal(t, "written", string(items[499].Value))
 				assert.Equal(t, began[1], time.Now(), "no round")
@@ -415,6 +415,11 @@ func TestScanAgainIsCheap(t *testing.T) {
 			return err
 		}))
 		assert.Equal(t, 2, run)
+		now := c.sim.Counts().Sub(before)
+		assert.Equal(t, []int{3, 501}, []int{now.Lists, now.Gets}, "no further validation")
+		// Validation had found an instant, of which the handle knows all.
+		weak := scanOf(strictkv.Range{}, strictkv.MaxStaleness(time.Hour))
+		assert.Equal(t, [4]int{}, s.rounds(c, weak))
 	})
 }
 
