@@ -136,7 +136,7 @@ func TestValidateFindsAnInstant(t *testing.T) {
 	late := func(do func(w *world)) func(w *world) {
 		return func(w *world) {
 			w.net.before = func() { // the read is sent when the listing has been answered
-				time.Sleep(latency)
+				pass(latency)
 				do(w)
 			}
 		}
@@ -155,7 +155,8 @@ func TestValidateFindsAnInstant(t *testing.T) {
 			time.AfterFunc(latency, func() { change(w) })
 		}, resolve.Role{}, true},
 		{"what is read late changes", false, late(change), resolve.Role{}, false},
-		{"another changes", false, func(w *world) { w.write("k00001", "3") }, resolve.Role{}, false},
+		{"another changes", false, func(w *world) { w.write("k00001", "3") }, resolve.Role{},
+			false},
 		{"another comes", false, func(w *world) { w.write("new", "3") }, resolve.Role{}, false},
 		{"the last goes", false, func(w *world) { w.sweep("k00005") }, resolve.Role{}, false},
 		{"an intent comes", false, func(w *world) { w.intend("k00003", "3") }, resolve.Role{},

@@ -107,6 +107,9 @@ func inWorld(t *testing.T, f func(w *world)) {
 	})
 }
 
+// pass lets virtual time pass.
+func pass(d time.Duration) { time.Sleep(d) }
+
 // open opens another handle, which has seen nothing.
 func (w *world) open(cacheSize int64) {
 	st, err := store.Open(w.ctx, store.Options{
