@@ -120,7 +120,7 @@ func TestIntentBetweenListingAndRead(t *testing.T) {
 		r.KeysOnly = true
 		span := w.consume(r, scan.WalkOptions{}, 0)
 		w.write("k00003", "other")
-		w.net.before = func() { w.intend("k00003", "new") }
+		w.net.beforeGet(func() { w.intend("k00003", "new") })
 		now, stale, _ := w.validate(scan.Validator{}, span)
 		require.True(t, stale)
 		again := w.consume(r, scan.WalkOptions{Known: now}, 0)
@@ -135,10 +135,10 @@ func TestValidateFindsAnInstant(t *testing.T) {
 	ranked := resolve.Role{Ranked: true}
 	late := func(do func(w *world)) func(w *world) {
 		return func(w *world) {
-			w.net.before = func() { // the read is sent when the listing has been answered
+			w.net.beforeGet(func() { // the read is sent when the listing has been answered
 				pass(latency)
 				do(w)
-			}
+			})
 		}
 	}
 	change := func(w *world) { w.write("k00003", "3") }

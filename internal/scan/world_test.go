@@ -83,6 +83,13 @@ func (c *counted) List(ctx context.Context, o backend.ListOptions) (backend.Page
 	return c.Backend.List(ctx, o)
 }
 
+// beforeGet makes something happen before the next get.
+func (c *counted) beforeGet(do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before = do
+}
+
 // reset forgets the requests so far, and returns how many there were.
 func (c *counted) reset() (lists, gets int) {
 	c.mu.Lock()
