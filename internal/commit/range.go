@@ -250,11 +250,23 @@ func (a *attempt) validatePlan(p *plan) (stale bool, err error) {
 	return a.t.validateAll(p.others, p.others, p.spans, v)
 }
 
-// snapshotAll is snapshot for a transaction that may have scanned.
-func (t *txn) snapshotAll(reads []*entry, spans []*scan.Span) bool {
-	if len(spans) == 0 {
-		return t.snapshot(reads)
+// valid tells whether what was read needs no validation, since all of it is known to have been
+// current at one instant within the transaction, or within its staleness bound. An instant
+// that a strong transaction knows is of its own validations.
+func (t *txn) valid(reads []*entry, spans []*scan.Span) bool {
+	strong := t.o.Staleness <= 0
+	switch {
+	case len(spans) == 0:
+		return !strong && t.snapshot(reads)
+	case strong && len(reads) > 0, !t.snapshotAll(reads, spans):
+		return false
 	}
+	t.e.memory.Keep(spans, spans[0].At())
+	return true
+}
+
+// snapshotAll is snapshot for a transaction that has scanned.
+func (t *txn) snapshotAll(reads []*entry, spans []*scan.Span) bool {
 	at := spans[0].At()
 	for _, s := range spans {
 		if s.At().IsZero() || !s.At().Equal(at) {

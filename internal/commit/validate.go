@@ -33,7 +33,7 @@ func (e *entry) outdated(rd resolve.Reading) bool {
 // runs again.
 func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 	reads := tx.reads()
-	if t.o.Staleness <= 0 || !t.snapshotAll(reads, tx.spans) {
+	if !t.valid(reads, tx.spans) {
 		must := reads
 		if len(tx.spans) == 0 {
 			must = reads[:len(reads)-t.exempt(reads)]

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/resolve"
@@ -26,7 +27,10 @@ type Validator struct {
 // another version is read, and compared by writer. Where the writer seen is not known,
 // since the listing had told enough, another version counts as a change.
 //
-// It returns what it has listed, for another run to begin with.
+// It returns what it has listed, for another run to begin with. Who holds no intents lists a
+// third time, beside the reading, if there is something to read: what has not changed between
+// the two listings was current in between, all of it at one instant. Another run that sees
+// nothing else needs no validation, and the time in which it can be disturbed is short.
 func (s *Scanner) Validate(
 	ctx context.Context, spans []*Span, v Validator,
 ) (now []*Listing, stale bool, err error) {
@@ -34,10 +38,17 @@ func (s *Scanner) Validate(
 	for _, span := range spans {
 		parts = append(parts, span.parts()...)
 	}
-	err = seam.Each(s.rt, len(parts), func(i int) error {
-		parts[i].Scanner, parts[i].Validator = s, v
-		return parts[i].validate(ctx)
+	err = seam.Each(s.rt, len(parts), func(i int) (err error) {
+		p := parts[i]
+		p.Scanner, p.Validator = s, v
+		p.listed, err = p.list(ctx)
+		p.now.found = slices.Clone(p.listed)
+		p.compare()
+		return err
 	})
+	if err == nil {
+		err = s.settle(ctx, parts)
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -48,15 +59,52 @@ func (s *Scanner) Validate(
 	return now, stale, nil
 }
 
+// settle reads the cells in doubt, and lists again to find an instant for what was listed.
+func (s *Scanner) settle(ctx context.Context, parts []*part) error {
+	doubts := 0
+	for _, p := range parts {
+		doubts += len(p.doubts)
+	}
+	if doubts == 0 {
+		return nil
+	}
+	at, quiet := s.rt.Now(), make([]bool, len(parts))
+	err := seam.Each(s.rt, 2*len(parts), func(i int) (err error) {
+		p := parts[i/2]
+		switch {
+		case i%2 == 0:
+			return p.settle(ctx)
+		case !p.Role.Ranked:
+			quiet[i/2], err = p.unchanged(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, p := range parts {
+		if !quiet[i] || p.moved {
+			return nil
+		}
+	}
+	for _, p := range parts {
+		p.now.at = at
+	}
+	return nil
+}
+
 // part is a page of a span, as it is validated.
 type part struct {
 	*Scanner
 	Validator
-	seen  []Found
-	now   Listing
-	stale bool
+	seen   []Found
+	listed []Found
+	now    Listing // listed, with what more is known
+	stale  bool
 	// doubts are indices of now.found, each with what was seen.
 	doubts []doubt
+	// moved says that a cell which was read may not be as it was when it was listed.
+	moved bool
 }
 
 type doubt struct {
@@ -80,25 +128,39 @@ func (s *Span) parts() []*part {
 	return append(parts, &part{seen: found, now: Listing{Interval: rest}})
 }
 
-// validate lists the part, and reads the cells that this leaves in doubt.
-func (p *part) validate(ctx context.Context) error {
+// list lists the part.
+func (p *part) list(ctx context.Context) (all []Found, err error) {
 	limit := min(pageMax, len(p.seen)+pageSlack)
 	for rest := p.now.Interval; !rest.Empty(); limit = pageMax {
 		found, upTo, err := p.page(ctx, rest, limit)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		p.now.found, rest.From = append(p.now.found, found...), upTo
+		all, rest.From = append(all, found...), upTo
 	}
-	p.compare()
+	return all, nil
+}
+
+// unchanged lists the part again, and tells whether nothing has changed.
+func (p *part) unchanged(ctx context.Context) (bool, error) {
+	again, err := p.list(ctx)
+	same := slices.EqualFunc(again, p.listed, func(x, y Found) bool {
+		return x.Name == y.Name && x.Version == y.Version
+	})
+	return err == nil && same, err
+}
+
+// settle reads the cells in doubt.
+func (p *part) settle(ctx context.Context) error {
 	for len(p.doubts) > 0 {
 		some := p.doubts[:min(len(p.doubts), doubtsMax)]
 		p.doubts = p.doubts[len(some):]
-		changed := make([]bool, len(some))
+		changed, moved := make([]bool, len(some)), make([]bool, len(some))
 		err := seam.Each(p.rt, len(some), func(i int) error {
 			f := &p.now.found[some[i].now]
 			rd, err := p.rs.Effective(ctx, f.Name, p.Role)
 			if err == nil {
+				moved[i] = rd.Version != f.Version || rd.Cell.Intent != nil
 				f.learn(rd)
 				changed[i] = !some[i].seen.matches(rd)
 			}
@@ -107,8 +169,8 @@ func (p *part) validate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, c := range changed {
-			p.stale = p.stale || c
+		for i := range some {
+			p.stale, p.moved = p.stale || changed[i], p.moved || moved[i]
 		}
 		if p.stale {
 			return nil // the rest is read when it is wanted

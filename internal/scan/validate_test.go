@@ -98,7 +98,7 @@ func TestValidate(t *testing.T) {
 					now, stale, _ := w.validate(scan.Validator{}, span)
 					lists, gets := w.net.reset()
 					assert.Equal(t, x.stale, stale)
-					assert.Equal(t, 1, lists)
+					assert.Equal(t, 1+min(x.gets, 1), lists, "again beside the reading")
 					assert.Equal(t, x.gets, gets)
 					again := w.consume(x.r, scan.WalkOptions{Known: now}, 0)
 					lists, _ = w.net.reset()
@@ -120,7 +120,7 @@ func TestIntentBetweenListingAndRead(t *testing.T) {
 		r.KeysOnly = true
 		span := w.consume(r, scan.WalkOptions{}, 0)
 		w.write("k00003", "other")
-		w.net.before = func() { w.intend("k00003", "new") }
+		w.net.beforeGet(func() { w.intend("k00003", "new") })
 		now, stale, _ := w.validate(scan.Validator{}, span)
 		require.True(t, stale)
 		again := w.consume(r, scan.WalkOptions{Known: now}, 0)
@@ -128,6 +128,69 @@ func TestIntentBetweenListingAndRead(t *testing.T) {
 		_, stale, _ = w.validate(scan.Validator{}, again)
 		assert.True(t, stale, "the intent has committed without a write of the cell")
 	})
+}
+
+// What has not changed between two listings was current in between, all at one instant.
+func TestValidateFindsAnInstant(t *testing.T) {
+	ranked := resolve.Role{Ranked: true}
+	late := func(do func(w *world)) func(w *world) {
+		return func(w *world) {
+			w.net.beforeGet(func() { // the read is sent when the listing has been answered
+				pass(latency)
+				do(w)
+			})
+		}
+	}
+	change := func(w *world) { w.write("k00003", "3") }
+	for _, x := range []struct {
+		name      string
+		intent    bool // is what was there when it was listed again
+		meanwhile func(w *world)
+		role      resolve.Role
+		found     bool
+	}{
+		{"quiet", false, func(*world) {}, resolve.Role{}, true},
+		{"what is read changes", false, change, resolve.Role{}, false},
+		{"what is read changes once it was read", false, func(w *world) {
+			time.AfterFunc(latency, func() { change(w) })
+		}, resolve.Role{}, true},
+		{"what is read late changes", false, late(change), resolve.Role{}, false},
+		{"another changes", false, func(w *world) { w.write("k00001", "3") }, resolve.Role{},
+			false},
+		{"another comes", false, func(w *world) { w.write("new", "3") }, resolve.Role{}, false},
+		{"the last goes", false, func(w *world) { w.sweep("k00005") }, resolve.Role{}, false},
+		{"an intent comes", false, func(w *world) { w.intend("k00003", "3") }, resolve.Role{},
+			false},
+		{"an intent commits late", true, late(func(w *world) { w.join("k00003") }), resolve.Role{},
+			false},
+		{"who holds intents must validate", false, func(*world) {}, ranked, false},
+	} {
+		for _, reverse := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, reverse %v", x.name, reverse), func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					w.fill(6)
+					w.remove("k00005")
+					r := w.all()
+					r.Reverse = reverse
+					span := w.consume(r, scan.WalkOptions{}, 0)
+					if w.write("k00003", "2"); x.intent {
+						w.intend("k00003", "3")
+					}
+					time.AfterFunc(latency*3/4, func() { x.meanwhile(w) })
+					begun := time.Now()
+					now, stale, rounds := w.validate(scan.Validator{Role: x.role}, span)
+					assert.True(t, stale)
+					assert.GreaterOrEqual(t, rounds, 2)
+					again := w.consume(r, scan.WalkOptions{Known: now}, 0)
+					if x.found {
+						assert.Equal(t, begun.Add(latency), again.At(), "between the listings")
+					} else {
+						assert.True(t, again.At().IsZero())
+					}
+				})
+			})
+		}
+	}
 }
 
 // The attempt's own intents stand for what was in their cells before.

@@ -83,6 +83,13 @@ func (c *counted) List(ctx context.Context, o backend.ListOptions) (backend.Page
 	return c.Backend.List(ctx, o)
 }
 
+// beforeGet makes something happen before the next get.
+func (c *counted) beforeGet(do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before = do
+}
+
 // reset forgets the requests so far, and returns how many there were.
 func (c *counted) reset() (lists, gets int) {
 	c.mu.Lock()
@@ -106,6 +113,9 @@ func inWorld(t *testing.T, f func(w *world)) {
 		f(w)
 	})
 }
+
+// pass lets virtual time pass.
+func pass(d time.Duration) { time.Sleep(d) }
 
 // open opens another handle, which has seen nothing.
 func (w *world) open(cacheSize int64) {

@@ -106,8 +106,8 @@ var bugs = []bug{
 	},
 	{
 		"an error of the function returned without validation", "internal/commit/validate.go",
-		`	if t.o.Staleness <= 0 || !t.snapshotAll(reads, tx.spans) {`,
-		`	if ferr == nil && (t.o.Staleness <= 0 || !t.snapshotAll(reads, tx.spans)) {`, "",
+		`	if !t.valid(reads, tx.spans) {`,
+		`	if ferr == nil && !t.valid(reads, tx.spans) {`, "",
 	},
 	{
 		"an unknown commit write taken for failure", "internal/commit/attempt.go",
@@ -374,5 +374,10 @@ var bugs = []bug{
 		"a value under locks read through", "internal/resolve/resolve.go",
 		`if in.Action == cell.Lock || in.Mode == cell.Staged {`,
 		`if true {`, "escalate",
+	},
+	{
+		"an instant found although something has changed", "internal/scan/validate.go",
+		`		if !quiet[i] || p.moved {`,
+		`		if _, _ = i, p; false {`, "range",
 	},
 }
