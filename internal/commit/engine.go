@@ -115,8 +115,8 @@ type txn struct {
 	start time.Time
 	// fresh is what the last refresh has read, for the next run of the function.
 	fresh map[string]resolve.Reading
-	// failures counts attempts that came to nothing, torn those of them of which some intent
-	// had landed.
+	// failures counts attempts that came to nothing; torn is how much those were torn apart
+	// of which some intent had landed.
 	failures, torn int
 	// locks are held once the transaction has escalated, unless it is tooWide for that.
 	locks   *locks
