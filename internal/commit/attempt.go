@@ -14,6 +14,10 @@ import (
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
+// yieldPart is the part of a write's latency that a first attempt leaves to others who want
+// the same hot key.
+const yieldPart = 4
+
 // attempt is one try to commit: a set of writes with an id of its own.
 //
 // Its states, and what an observer sees who meets its intents meanwhile:
@@ -38,6 +42,8 @@ type attempt struct {
 	committing bool
 	// unsent are the members whose write waits until the hot one has landed.
 	unsent []*member
+	// gated says that it began with a hot member alone.
+	gated bool
 	// stale is set when validation has found that the function must run again.
 	stale bool
 	// until is when it must be over.
@@ -171,6 +177,11 @@ func (a *attempt) run(p *plan) (end, error) {
 // attempt has ended. For a staged or direct attempt, all landed is the commit point.
 func (a *attempt) land(p *plan) (end, error) {
 	first := a.hotFirst()
+	if len(a.unsent) > 0 {
+		if err := a.t.yield(); err != nil {
+			return dead, err
+		}
+	}
 	how, err := a.landWave(p, first)
 	if how != goesOn || err != nil || len(a.unsent) == 0 {
 		return how, err
@@ -179,11 +190,17 @@ func (a *attempt) land(p *plan) (end, error) {
 	return a.landWave(p, first)
 }
 
+// yield lets those go first that have failed more often.
+func (t *txn) yield() error {
+	return t.e.rt.Sleep(t.ctx, t.e.st.PutLatency()/yieldPart/time.Duration(1+t.failures))
+}
+
 // hotFirst are the members that are written first: the hot one with the smallest name, or
 // all. Rivals meet there, instead of each taking half of the keys.
 func (a *attempt) hotFirst() []*member {
 	for i, m := range a.members {
 		if len(a.members) > 1 && a.t.e.rs.Hot(m.e.name) {
+			a.gated = true
 			a.unsent = slices.Concat(a.members[:i], a.members[i+1:])
 			for _, m := range a.unsent {
 				m.result = store.NotApplied
@@ -359,18 +376,24 @@ func (a *attempt) die() {
 	t := a.t
 	t.e.stats.Refused.Add(1)
 	t.replaced(a)
+	landed, refused := 0, 0
 	for _, m := range a.members {
-		if m.result == store.Refused {
+		switch m.result {
+		case store.Refused:
 			t.e.rs.Lost(m.e.name)
+			refused++
+		case store.Applied:
+			landed++
 		}
+	}
+	for _, m := range a.unsent {
+		t.e.rs.Doubt(m.e.name)
 	}
 	if a.mode == 0 {
 		return
 	}
 	t.e.rs.Dead(a.id)
-	if slices.ContainsFunc(a.members, func(m *member) bool { return m.result == store.Applied }) {
-		t.torn++
-	}
+	a.tear(landed, refused)
 	for _, m := range a.members {
 		if m.result == store.Applied {
 			m.e.known, m.e.base = true, t.e.rs.Known(m.landed)

@@ -139,8 +139,8 @@ type txn struct {
 	fresh map[string]resolve.Reading
 	// listed is what the last validation has listed, for the same.
 	listed []*scan.Listing
-	// failures counts attempts that came to nothing, torn those of them of which some intent
-	// had landed.
+	// failures counts attempts that came to nothing; torn is how much those were torn apart
+	// of which some intent had landed.
 	failures, torn int
 	// locks are held once the transaction has escalated, unless it is tooWide for that.
 	locks   *locks

@@ -19,7 +19,7 @@ import (
 // Limits of escalation.
 const (
 	// escalateAfter is the number of failed attempts after which a transaction takes locks;
-	// tornMax is the number of those that had placed an intent.
+	// tornMax is the number of members that refused those that had placed an intent.
 	escalateAfter = 20
 	tornMax       = 3
 	// heartbeatMax is how long heartbeats protect the locks of one attempt.
@@ -78,6 +78,21 @@ func (t *txn) escalates(tx *Tx) bool {
 	}
 	n := len(tx.used())
 	return n > 1 && n <= cell.MembersMax
+}
+
+// tear counts what refused an attempt of which some intent had landed. In the first, the
+// values in the cache may have been old: however many those are, they count for one. Behind
+// a hot member they may be once more.
+func (a *attempt) tear(landed, refused int) {
+	switch {
+	case landed == 0:
+	case a.t.failures == 0:
+		a.t.torn++
+	case a.gated:
+		a.t.torn += min(refused, tornMax-1)
+	default:
+		a.t.torn += max(refused, 1)
+	}
 }
 
 // used are the entries that were read or written, in name order.

@@ -243,11 +243,14 @@ func (t *txn) refresh(a *attempt, p *plan) (rerun bool, err error) {
 }
 
 // outdate takes over what was read of the members that were not sent, as a hot one has
-// refused. Where that is not final, the cell is to be read again.
+// refused. Where that is not final, the cell is to be read again; so it is where a lock was
+// seen, which may have got a value since.
 func (t *txn) outdate(unsent []*member) {
 	for _, m := range unsent {
 		rd := t.latest(m.e)
-		m.e.known, m.e.base, m.old = true, rd, !rd.Final()
+		in := rd.Cell.Intent
+		locked := in != nil && in.Mode == cell.Pending && in.Action == cell.Lock
+		m.e.known, m.e.base, m.old = true, rd, locked || !rd.Final()
 	}
 }
 

@@ -28,17 +28,23 @@ type hot struct {
 	order []string // in which they came, oldest first; each once
 }
 
-// losses are those of a key that came no more than hotFor apart.
+// losses are those of a key that came no more than hotFor apart. A doubt is none, but lasts
+// as long.
 type losses struct {
-	n    int
-	last time.Time
+	n             int
+	last, doubted time.Time
 }
 
 func newHot(rt seam.Runtime) *hot { return &hot{rt: rt, keys: map[string]losses{}} }
 
 // Lost notes that a write of the key was refused.
-func (r *Resolver) Lost(name string) {
-	h := r.hot
+func (r *Resolver) Lost(name string) { r.hot.note(name, 1) }
+
+// Doubt notes that a write of the key was not sent, as that of a hotter one was refused:
+// whoever has won there has probably written this one as well.
+func (r *Resolver) Doubt(name string) { r.hot.note(name, 0) }
+
+func (h *hot) note(name string, lost int) {
 	now := h.rt.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,25 +59,31 @@ func (r *Resolver) Lost(name string) {
 	if now.Sub(x.last) >= hotFor {
 		x.n = 0
 	}
-	h.keys[name] = losses{n: x.n + 1, last: now}
-	for len(h.order) > 0 && now.Sub(h.keys[h.order[0]].last) >= hotFor {
+	if x.n += lost; lost > 0 {
+		x.last = now
+	}
+	x.doubted = now
+	h.keys[name] = x
+	for len(h.order) > 0 && now.Sub(h.keys[h.order[0]].doubted) >= hotFor {
 		delete(h.keys, h.order[0])
 		h.order = h.order[1:]
 	}
 }
 
 // Hot tells whether others want the key at the same time.
-func (r *Resolver) Hot(name string) bool { return r.hot.losses(name) >= hotLosses }
-
-// Doubted tells whether what the cache holds of the key is to be looked at before use.
-func (r *Resolver) Doubted(name string) bool { return r.hot.losses(name) > 0 }
-
-// losses is how often the key has lately lost a CAS.
-func (h *hot) losses(name string) int {
+func (r *Resolver) Hot(name string) bool {
+	h := r.hot
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if x := h.keys[name]; x.n > 0 && h.rt.Now().Sub(x.last) < hotFor {
-		return x.n
-	}
-	return 0
+	x := h.keys[name]
+	return x.n >= hotLosses && h.rt.Now().Sub(x.last) < hotFor
+}
+
+// Doubted tells whether what the cache holds of the key is to be looked at before use.
+func (r *Resolver) Doubted(name string) bool {
+	h := r.hot
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	x, known := h.keys[name]
+	return known && h.rt.Now().Sub(x.doubted) < hotFor
 }

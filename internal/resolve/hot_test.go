@@ -42,6 +42,25 @@ func TestHotKeysCool(t *testing.T) {
 	})
 }
 
+// A doubt is no loss: it does not make a key hot, nor keep it so.
+func TestDoubt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.client()
+		c.rs.Doubt("=a")
+		c.rs.Doubt("=a")
+		assert.True(t, c.rs.Doubted("=a"))
+		assert.False(t, c.rs.Hot("=a"))
+		c.rs.Lost("=a")
+		c.rs.Lost("=a")
+		pass(6 * time.Second)
+		c.rs.Doubt("=a")
+		assert.True(t, c.rs.Hot("=a"))
+		pass(6 * time.Second)
+		assert.True(t, c.rs.Doubted("=a"))
+		assert.False(t, c.rs.Hot("=a"))
+	})
+}
+
 // Of many hot keys those are forgotten that were remembered first.
 func TestHotKeysAreBounded(t *testing.T) {
 	const hotMax = 1024

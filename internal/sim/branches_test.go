@@ -442,7 +442,7 @@ var branches = []struct {
 	}},
 	{"commit/validate.go", []branch{
 		{"a member that was not sent is undecided",
-			`m.e.known, m.e.base, m.old = true, rd, !rd.Final()`, `m.old`},
+			`m.e.known, m.e.base, m.old = true, rd, locked || !rd.Final()`, `m.old`},
 		{"a read is exempt from validation", `return 1`, ""},
 		{"none is exempt: the last came from the cache", `if sent <= t.begun { return 0`, ""},
 		{"none is exempt: it was sent before others were answered",
