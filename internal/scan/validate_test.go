@@ -130,6 +130,32 @@ func TestIntentBetweenListingAndRead(t *testing.T) {
 	})
 }
 
+// A cell was listed without an intent, and the cache learns of one before the walk gets there:
+// that leaves the version that the listing told.
+func TestIntentBehindTheListing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.fill(5)
+		r := w.all()
+		r.KeysOnly, r.Limit = true, 1 // it goes no further ahead
+		walker, span := w.scans.Walk(w.ctx, r, scan.WalkOptions{}), scan.NewSpan(r, new(int64))
+		defer walker.Stop()
+		for n := range 5 {
+			if n == 1 {
+				w.intend("k00003", "new")
+				_, err := w.rs.Read(w.ctx, w.name("k00003"))
+				require.NoError(t, err)
+			}
+			item, ok, err := walker.Next()
+			require.NoError(t, err)
+			require.True(t, ok)
+			span.Add(item, walker.At())
+		}
+		w.join("k00003")
+		_, stale, _ := w.validate(scan.Validator{}, span)
+		assert.True(t, stale, "the intent has committed without a write of the cell")
+	})
+}
+
 // What has not changed between two listings was current in between, all at one instant.
 func TestValidateFindsAnInstant(t *testing.T) {
 	ranked := resolve.Role{Ranked: true}

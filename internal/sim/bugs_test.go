@@ -326,13 +326,6 @@ var bugs = []bug{
 		`	case seen.Version == now.Version:`, "range",
 	},
 	{
-		"a version in the cache taken for the one listed", "internal/scan/walker.go",
-		`	if rd.Final() || s.Cell.Intent.Action == cell.Lock {
-`,
-		`	if f.Version = s.Version; rd.Final() || s.Cell.Intent.Action == cell.Lock {
-`, "range-phantom",
-	},
-	{
 		"weak scans of two instants", "internal/commit/range.go",
 		`if s.At().IsZero() || !s.At().Equal(at) {`,
 		`if s == nil {`, "range",
