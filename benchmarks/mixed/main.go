@@ -101,7 +101,7 @@ func (s settings) sweep(
 	t *testing.T, clients []int, seeds int, progress io.Writer,
 ) (rows []row, err error) {
 	for _, s.Clients = range clients {
-		for seed := range seeds {
+		for seed := range seedsOf(s.Clients, seeds) {
 			r, err := measure(t, s, seed+1, progress)
 			if err != nil {
 				return rows, err
