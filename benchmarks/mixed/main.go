@@ -9,7 +9,7 @@ package main
 
 //go:generate go run . -plots ../../docs/benchmarks
 //go:generate go run . -plots ../../docs/benchmarks -goals
-//go:generate go run . -plots ../../docs/benchmarks -stores fake-gcs-server,Azurite,versitygw
+//go:generate go run . -plots ../../docs/benchmarks -time 5s -warm 2s -stores fake-gcs-server,Azurite,versitygw
 
 import (
 	"errors"

@@ -41,7 +41,8 @@ func TestAxis(t *testing.T) {
 func TestRoom(t *testing.T) {
 	for _, logarithmic := range []bool{false, true} {
 		points := []Point{{0, 10, 10, 10}, {1, 100, 100, 100}}
-		c := Chart{LogY: logarithmic, Series: []Series{{Name: "a", Points: points}, {Points: points}}}
+		series := []Series{{Name: "a", Points: points}, {Points: points}}
+		c := Chart{LogY: logarithmic, Series: series}
 		p, x, y := c.axes()
 		assert.InDelta(t, y.at(100)+legendLine*(y.at(100)-p.Y.Min), p.Y.Max, 1e-9)
 		assert.InDelta(t, 0, x.at(0), 1e-9)
