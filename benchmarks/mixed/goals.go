@@ -49,7 +49,6 @@ func goals(s settings) []goal {
 			most(many, "writes per transaction", 0.42, func(r row) float64 { return r.Puts }),
 			most(many, "resident, MiB", 400, func(r row) float64 { return r.Resident }),
 		}},
-		{with(500, 50_000), nil},
 		{with(20, 5000), []bound{
 			least(few, "transactions/s", 1900, func(r row) float64 { return r.PerSecond }),
 			most(few, "update p99, ms", 420, func(r row) float64 { return r.UpdateP99 }),
@@ -58,8 +57,11 @@ func goals(s settings) []goal {
 	}
 }
 
-// linear are the least shares of the throughput per client that more clients must keep.
-var linear = map[int]float64{50: 0.95, 500: 0}
+// linear is the least share of one client's throughput that each of linearClients must keep.
+const (
+	linear        = 0.95
+	linearClients = 50
+)
 
 // checkGoals measures each goal with some seeds.
 func checkGoals(t *testing.T, s settings, seeds int, progress io.Writer) (
@@ -67,12 +69,8 @@ func checkGoals(t *testing.T, s settings, seeds int, progress io.Writer) (
 ) {
 	alone := 0.0
 	for _, g := range goals(s) {
-		seeds := seeds
 		var rows []row
-		if g.settings.Clients >= manyClients {
-			seeds = 1 // it takes minutes, and its figures hardly vary
-		}
-		for seed := range seeds {
+		for seed := range seedsOf(g.settings.Clients, seeds) {
 			r, err := measure(t, g.settings, seed+1, progress)
 			if err != nil {
 				return all, checks, err
@@ -83,9 +81,9 @@ func checkGoals(t *testing.T, s settings, seeds int, progress io.Writer) (
 		if g.settings.Clients == 1 {
 			alone = target.Least("", "", 0).Check(figures(rows, perClient)).Median
 		}
-		if share, ok := linear[g.settings.Clients]; ok {
-			name := fmt.Sprintf("%d clients", g.settings.Clients)
-			g.bounds = append(g.bounds, least(name, "throughput per client, of 1 client's", share,
+		if g.settings.Clients == linearClients {
+			name := fmt.Sprintf("%d clients", linearClients)
+			g.bounds = append(g.bounds, least(name, "throughput per client, of 1 client's", linear,
 				func(r row) float64 { return perClient(r) / alone }))
 		}
 		for _, b := range g.bounds {

@@ -9,7 +9,7 @@ package main
 
 //go:generate go run . -plots ../../docs/benchmarks
 //go:generate go run . -plots ../../docs/benchmarks -goals
-//go:generate go run . -plots ../../docs/benchmarks -stores fake-gcs-server,Azurite,versitygw
+//go:generate go run . -plots ../../docs/benchmarks -time 5s -warm 2s -stores fake-gcs-server,Azurite,versitygw
 
 import (
 	"errors"
@@ -101,7 +101,7 @@ func (s settings) sweep(
 	t *testing.T, clients []int, seeds int, progress io.Writer,
 ) (rows []row, err error) {
 	for _, s.Clients = range clients {
-		for seed := range seeds {
+		for seed := range seedsOf(s.Clients, seeds) {
 			r, err := measure(t, s, seed+1, progress)
 			if err != nil {
 				return rows, err

@@ -63,10 +63,19 @@ type row struct {
 }
 
 // Runs of so many clients take long, and are shorter: enough transactions end in shortMax.
+// With most clients there is one run only: it takes minutes, and figures hardly vary.
 const (
 	manyClients = 200
+	mostClients = 500
 	shortMax    = 10 * time.Second
 )
+
+func seedsOf(clients, seeds int) int {
+	if clients >= mostClients {
+		return 1
+	}
+	return seeds
+}
 
 // The kinds of transactions, and their shares in percent; the rest are weak reads.
 const (

@@ -9,7 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -64,13 +64,13 @@ const bandAlpha = 50
 
 // Write draws the picture into a PNG file, whose folder is made.
 func (c Chart) Write(path string) error {
-	p := c.axes()
+	p, x, y := c.axes()
 	for i, s := range c.Series {
 		colour := colours[i%len(colours)]
 		if s.Like > 0 {
 			colour = colours[(s.Like-1)%len(colours)]
 		}
-		if err := s.draw(p, colour); err != nil {
+		if err := s.draw(p, x, y, colour); err != nil {
 			return fmt.Errorf("draw %s, %s: %w", c.Title, s.Name, err)
 		}
 	}
@@ -91,8 +91,8 @@ func (c Chart) Write(path string) error {
 	return f.Close()
 }
 
-func (c Chart) axes() *plot.Plot {
-	p := plot.New()
+func (c Chart) axes() (p *plot.Plot, x, y axis) {
+	p = plot.New()
 	for _, s := range []*text.Style{
 		&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label,
 		&p.Y.Tick.Label, &p.Legend.TextStyle,
@@ -105,27 +105,27 @@ func (c Chart) axes() *plot.Plot {
 	p.Legend.Padding = vg.Millimeter
 	p.Legend.XOffs = 2 * vg.Millimeter
 	p.Add(grid())
-	x := func(p Point) float64 { return p.X }
-	low, high := c.extent(x, x)
-	scale(&p.X, low, high, c.LogX)
-	low, high = c.extent(
-		func(p Point) float64 { return p.Low }, func(p Point) float64 { return p.High })
-	if !c.LogY {
-		low = 0
-	}
-	// Room for the legend, above the lines.
 	named := 0.0
 	for _, s := range c.Series {
 		if s.Name != "" {
 			named++
 		}
 	}
-	room := high + (high-low)*legendLine*named
-	if c.LogY {
-		room = high * math.Pow(high/low, legendLine*named)
+	at := func(p Point) float64 { return p.X }
+	low, high := c.extent(at, at)
+	if !c.LogX {
+		low = 0
 	}
-	scale(&p.Y, low, room, c.LogY)
-	return p
+	x = axis{c.LogX, low}
+	x.set(&p.X, high, 0)
+	low, high = c.extent(
+		func(p Point) float64 { return p.Low }, func(p Point) float64 { return p.High })
+	if !c.LogY {
+		low = 0
+	}
+	y = axis{c.LogY, low}
+	y.set(&p.Y, high, legendLine*named)
+	return p, x, y
 }
 
 func grid() *plotter.Grid {
@@ -134,20 +134,7 @@ func grid() *plotter.Grid {
 	return g
 }
 
-// scale sets the range of an axis.
-func scale(a *plot.Axis, low, high float64, logarithmic bool) {
-	a.Min, a.Max = low, high
-	if low == high {
-		a.Max = low + 1
-	}
-	a.Tick.Marker = plot.TickerFunc(ticks(false))
-	if logarithmic {
-		a.Scale = plot.LogScale{}
-		a.Tick.Marker = plot.TickerFunc(ticks(true))
-	}
-}
-
-// extent is the range of all values. Those that a logarithmic axis can't show do not count.
+// extent is the range of all values, of which those that are 0 do not count.
 func (c Chart) extent(low, high func(p Point) float64) (least, most float64) {
 	least, most = math.Inf(1), math.Inf(-1)
 	for _, s := range c.Series {
@@ -164,62 +151,17 @@ func (c Chart) extent(low, high func(p Point) float64) (least, most float64) {
 	return least, most
 }
 
-// ticksMin is how many labels a logarithmic axis has at least, or it is labelled as a linear
-// one.
-const ticksMin = 3
-
-// ticks labels an axis by plain numbers: on a logarithmic one by 1, 2 and 5 times the powers
-// of ten.
-func ticks(logarithmic bool) func(low, high float64) []plot.Tick {
-	return func(low, high float64) []plot.Tick {
-		if all := decades(low, high); logarithmic && len(all) >= ticksMin {
-			return all
-		}
-		all := plot.DefaultTicks{}.Ticks(low, high)
-		for i, t := range all {
-			if t.Label != "" {
-				all[i].Label = number(t.Value)
-			}
-		}
-		return all
-	}
-}
-
-func decades(low, high float64) (all []plot.Tick) {
-	if low <= 0 {
-		return nil
-	}
-	for power := math.Floor(math.Log10(low)); power <= math.Log10(high); power++ {
-		for _, times := range []float64{1, 2, 5} {
-			if x := times * math.Pow(10, power); x >= low*0.999 && x <= high*1.001 {
-				all = append(all, plot.Tick{Value: x, Label: number(x)})
-			}
-		}
-	}
-	return all
-}
-
-// number is x without an exponent, and without digits that mean nothing.
-func number(x float64) string {
-	if math.Abs(x) >= 1000 {
-		return strconv.FormatFloat(x, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(x, 'g', 3, 64)
-}
-
 // draw adds the band, the line, its points, and its entry of the legend.
-func (s Series) draw(p *plot.Plot, colour color.NRGBA) error {
+func (s Series) draw(p *plot.Plot, x, y axis, colour color.NRGBA) error {
 	var middle, around plotter.XYs
 	wide := false
-	shown := func(y float64) float64 { return max(y, p.Y.Min) } // 0 has no logarithm
-	for _, x := range s.Points {
-		middle = append(middle, plotter.XY{X: x.X, Y: shown(x.Middle)})
-		around = append(around, plotter.XY{X: x.X, Y: shown(x.High)})
-		wide = wide || x.High > x.Low
+	for _, q := range s.Points {
+		middle = append(middle, plotter.XY{X: x.at(q.X), Y: y.at(q.Middle)})
+		around = append(around, plotter.XY{X: x.at(q.X), Y: y.at(q.High)})
+		wide = wide || q.High > q.Low
 	}
-	for i := range s.Points {
-		x := s.Points[len(s.Points)-1-i]
-		around = append(around, plotter.XY{X: x.X, Y: shown(x.Low)})
+	for _, q := range slices.Backward(s.Points) {
+		around = append(around, plotter.XY{X: x.at(q.X), Y: y.at(q.Low)})
 	}
 	if wide && len(s.Points) > 1 {
 		band, err := plotter.NewPolygon(around)
