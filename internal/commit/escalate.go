@@ -241,7 +241,8 @@ func (t *txn) newLocks(a *attempt) *locks {
 // interval is the time between two heartbeats.
 func (l *locks) interval() time.Duration { return max(l.t.e.rs.Patience()/2, heartbeatMin) }
 
-// beat rewrites the primary. It returns false when that does not hold the intent any more:
+// beat rewrites the primary, beside the user's function: of the member it uses what has
+// landed alone. It returns false when that does not hold the intent any more:
 // then the attempt is dead, as its commit write has not been sent.
 func (l *locks) beat(m *member) bool {
 	rs, st, ctx := l.t.e.rs, l.t.e.st, l.t.ctx
@@ -253,7 +254,7 @@ func (l *locks) beat(m *member) bool {
 	case store.NotApplied:
 		return true
 	}
-	s, err := rs.Fetch(ctx, m.e.name)
+	s, err := rs.Fetch(ctx, m.landed.Name)
 	if err != nil {
 		return true
 	}

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/strictkv/strictkv/internal/seam"
@@ -22,6 +23,8 @@ const (
 // only had an old value in its cache: others want the key at the same time.
 type hot struct {
 	rt seam.Runtime
+	// known is the length of order: mostly 0, and then nobody need wait for mu.
+	known atomic.Int64
 
 	mu    seam.Mutex // guards all below
 	keys  map[string]losses
@@ -68,11 +71,15 @@ func (h *hot) note(name string, lost int) {
 		delete(h.keys, h.order[0])
 		h.order = h.order[1:]
 	}
+	h.known.Store(int64(len(h.order)))
 }
 
 // Hot tells whether others want the key at the same time.
 func (r *Resolver) Hot(name string) bool {
 	h := r.hot
+	if h.known.Load() == 0 {
+		return false
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	x := h.keys[name]
@@ -82,6 +89,9 @@ func (r *Resolver) Hot(name string) bool {
 // Doubted tells whether what the cache holds of the key is to be looked at before use.
 func (r *Resolver) Doubted(name string) bool {
 	h := r.hot
+	if h.known.Load() == 0 {
+		return false
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	x, known := h.keys[name]

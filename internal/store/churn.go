@@ -8,9 +8,10 @@ import (
 
 // Limits of the guess at how fast cells change.
 const (
-	// churnMemory is how many observations count: with twice as many, the weight of all is
-	// halved.
-	churnMemory = 512
+	// changesMax and exposureMax bound what is remembered: beyond either, the weight of all
+	// is halved.
+	changesMax  = 64
+	exposureMax = 6 * time.Hour
 	// changesMin is how many cells must have been seen to change before anything is guessed.
 	changesMin = 8
 	// ageMax bounds the age of a cell in an observation.
@@ -19,29 +20,26 @@ const (
 	// is read again first. If it has changed, the writes of an attempt are lost, and the
 	// transaction takes twice as long; if it has not, a round trip of no data. The mean
 	// would be best with some 30; this is for the slowest percent.
-	doubtMin = 4
+	doubtMin = 8
 )
 
 // churn guesses how fast the cells that a handle uses are changed by others: how many of
 // those had changed that the cache held, when a request told, and how old they all were.
 type churn struct {
-	mu           seam.Mutex // guards all below
-	observations int64
-	changes      int64
-	exposure     time.Duration // the sum of ages
+	mu       seam.Mutex // guards all below
+	changes  int64
+	exposure time.Duration // the sum of ages
 }
 
 // observe takes in that a cell had changed, or not, since it was last known to be current.
 func (c *churn) observe(age time.Duration, changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.observations++
 	c.exposure += min(max(age, 0), ageMax)
 	if changed {
 		c.changes++
 	}
-	if c.observations >= 2*churnMemory {
-		c.observations /= 2
+	if c.changes >= changesMax || c.exposure >= exposureMax {
 		c.changes /= 2
 		c.exposure /= 2
 	}

@@ -17,24 +17,29 @@ func TestChurn(t *testing.T) {
 	assert.True(t, c.doubts(time.Second), "all have changed")
 	assert.False(t, c.doubts(time.Millisecond))
 
-	// One in 25 changes each second.
+	// One in 25 changes each second; most are seen soon.
 	c = churn{}
-	for i := range 2 * churnMemory {
+	for i := range 10_000 {
 		c.observe(time.Second, i%25 == 0)
+		c.observe(time.Millisecond, false)
 	}
-	assert.False(t, c.doubts(900*time.Millisecond))
-	assert.True(t, c.doubts(1200*time.Millisecond))
-	assert.Less(t, c.observations, int64(2*churnMemory))
+	assert.False(t, c.doubts(1800*time.Millisecond))
+	assert.True(t, c.doubts(2400*time.Millisecond))
+	assert.Less(t, c.changes, int64(changesMax))
 
 	// What was long ago counts for less and less.
-	for range 10 * churnMemory {
-		c.observe(time.Second, false)
+	for range 1000 {
+		c.observe(time.Minute, false)
 	}
-	assert.False(t, c.doubts(6*time.Second))
+	assert.False(t, c.doubts(time.Minute))
+	for range 10 * changesMax {
+		c.observe(time.Second, true)
+	}
+	assert.True(t, c.doubts(time.Second))
 
 	// Clocks that step back, and ages beyond all measure, do no harm.
 	c.observe(-time.Hour, false)
 	c.observe(1<<62, false)
 	assert.False(t, c.doubts(-time.Hour))
-	assert.LessOrEqual(t, c.exposure, 3*churnMemory*time.Second+ageMax)
+	assert.LessOrEqual(t, c.exposure, exposureMax)
 }
