@@ -70,6 +70,13 @@ const (
 	shortMax    = 10 * time.Second
 )
 
+// A run has a memory limit (GOMEMLIMIT), as a service has: without one, a Go heap grows to
+// twice what lives. All clients' caches are in this one process, and the store too.
+const (
+	memoryBase   = 32 << 20
+	memoryClient = 13 << 19 // 6.5 MiB
+)
+
 func seedsOf(clients, seeds int) int {
 	if clients >= mostClients {
 		return 1
@@ -93,6 +100,7 @@ var kinds = []string{"update of 2 keys", "strong read of 2 keys", "weak read of 
 
 // measure runs the mix once.
 func measure(t *testing.T, s settings, seed int, progress io.Writer) (r row, err error) {
+	debug.SetMemoryLimit(memoryBase + int64(s.Clients)*memoryClient)
 	debug.FreeOSMemory() // what the run before has left is not this one's
 	run := func(ctx context.Context) (err error) {
 		r, err = s.run(ctx, seed, progress)
