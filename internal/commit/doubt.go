@@ -40,7 +40,9 @@ func (a *attempt) late(tries int) (end, error) {
 		return a.leaving(), errExpired
 	}
 	for _, m := range a.members {
-		m.result = store.NotApplied
+		if m.result == store.Unknown { // not sent
+			m.result = store.NotApplied
+		}
 	}
 	return dead, nil
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/strictkv/strictkv/internal/seam"
@@ -26,6 +27,9 @@ const (
 // churn guesses how fast the cells that a handle uses are changed by others: how many of
 // those had changed that the cache held, when a request told, and how old they all were.
 type churn struct {
+	// limit is the age in nanoseconds beyond which a cell has probably changed; 0 is none.
+	limit atomic.Int64
+
 	mu       seam.Mutex // guards all below
 	changes  int64
 	exposure time.Duration // the sum of ages
@@ -43,19 +47,16 @@ func (c *churn) observe(age time.Duration, changed bool) {
 		c.changes /= 2
 		c.exposure /= 2
 	}
-}
-
-// doubts tells whether a cell of that age has probably changed.
-func (c *churn) doubts(age time.Duration) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.changes < changesMin {
-		return false
+	limit := int64(0)
+	if c.changes >= changesMin {
+		limit = max(int64(c.exposure)/(100*c.changes)*doubtMin, 1)
 	}
-	expected := int64(min(age, ageMax)/time.Microsecond) * c.changes * 100
-	return expected > int64(c.exposure/time.Microsecond)*doubtMin
+	c.limit.Store(limit)
 }
 
 // Doubtful tells whether a cell has probably changed since it was last known to be current,
 // so that it had better be read again before it is used. It is a guess.
-func (s *Store) Doubtful(x Snapshot) bool { return s.churn.doubts(s.rt.Now().Sub(x.Until)) }
+func (s *Store) Doubtful(x Snapshot) bool {
+	limit := s.churn.limit.Load()
+	return limit > 0 && int64(s.rt.Now().Sub(x.Until)) > limit
+}

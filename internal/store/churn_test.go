@@ -7,8 +7,14 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// doubts tells whether a cell of that age has probably changed.
+func (c *churn) doubts(age time.Duration) bool {
+	limit := c.limit.Load()
+	return limit > 0 && int64(age) > limit
+}
+
 func TestChurn(t *testing.T) {
-	var c churn
+	c := &churn{}
 	for range changesMin - 1 {
 		c.observe(time.Second, true)
 	}
@@ -18,7 +24,7 @@ func TestChurn(t *testing.T) {
 	assert.False(t, c.doubts(time.Millisecond))
 
 	// One in 25 changes each second; most are seen soon.
-	c = churn{}
+	c = &churn{}
 	for i := range 10_000 {
 		c.observe(time.Second, i%25 == 0)
 		c.observe(time.Millisecond, false)
