@@ -48,8 +48,9 @@ var (
 	// writes, or does not list names in order; the text tells which. It would lose updates.
 	// Nothing but Open returns it. Don't retry.
 	ErrUnsupported = store.ErrUnsupported
-	// ErrUnavailable: the store could not be reached, or refused to serve, for longer
-	// than retries went on. Nothing was written. Retrying is safe.
+	// ErrUnavailable: the store could not be reached, or refused to serve, or was asked for
+	// more than it allows (backend.ErrThrottled matches then, too), for longer than retries
+	// went on. Nothing was written. Retrying is safe.
 	ErrUnavailable = backend.ErrUnavailable
 )
 

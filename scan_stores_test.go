@@ -170,12 +170,14 @@ func TestScanFails(t *testing.T) {
 func TestScanLeavesNothingBehind(t *testing.T) {
 	for name, leave := range map[string]func(tx *strictkv.Tx, c *strictkv.Collection){
 		"break": func(tx *strictkv.Tx, c *strictkv.Collection) {
-			for range tx.Scan(c, strictkv.Range{}) {
+			for _, err := range tx.Scan(c, strictkv.Range{}) {
+				assert.NoError(t, err)
 				break
 			}
 		},
 		"panic": func(tx *strictkv.Tx, c *strictkv.Collection) {
-			for range tx.Scan(c, strictkv.Range{}) {
+			for _, err := range tx.Scan(c, strictkv.Range{}) {
+				assert.NoError(t, err)
 				panic("left")
 			}
 		},

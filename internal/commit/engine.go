@@ -176,7 +176,7 @@ func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
 	tx := &Tx{t: t, fresh: t.fresh, ranges: ranges{known: t.listed}}
 	t.listed = nil
 	ferr := tx.call(fn)
-	if ferr == errNobody {
+	if errors.Is(ferr, errNobody) {
 		return true, ferr
 	}
 	t.prune(tx)

@@ -98,8 +98,7 @@ func checkListed(t *testing.T, i keyspace.Interval, names []string, want [][]byt
 			got = append(got, key)
 		}
 	}
-	require.Equal(t, len(want), len(got), "%q to %q: prefix %q, after %q", i.From, i.To,
-		prefix, after)
+	require.Len(t, got, len(want), "%q to %q: prefix %q, after %q", i.From, i.To, prefix, after)
 	for j := range want {
 		require.Equal(t, want[j], got[j])
 	}

@@ -230,6 +230,8 @@ func (s *Store) retryFor(
 			return err
 		case ctx.Err() != nil:
 			return errors.Join(ctx.Err(), err)
+		case try == s.bounds.Retries && errors.Is(err, backend.ErrThrottled):
+			return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		case try == s.bounds.Retries:
 			return NotTheCallers(err)
 		}

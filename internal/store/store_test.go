@@ -124,7 +124,7 @@ func TestOutcomeOfAWrite(t *testing.T) {
 		// Before each further Put it looks, by a Get, whether it is outrun.
 		{"throttled, then applied", all(backend.ErrThrottled, 5), store.Applied, nil, 4},
 		{"throttled for good", all(backend.ErrThrottled, 2*tries-1), store.NotApplied,
-			backend.ErrThrottled, tries},
+			backend.ErrUnavailable, tries},
 		{"unavailable for good", all(backend.ErrUnavailable, tries), store.NotApplied,
 			backend.ErrUnavailable, tries},
 		{"unavailable, then unknown", []error{backend.ErrUnavailable, backend.ErrOutcomeUnknown},
