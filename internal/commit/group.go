@@ -23,6 +23,10 @@ const (
 	gatherMax  = 4 * time.Millisecond
 	// collectMax is how long a group runs functions before it commits what it has.
 	collectMax = 250 * time.Millisecond
+	// slowTries is how often a transaction whose function takes longer than that may fail
+	// before it has the turn while its function runs. If that takes longer than turnMax, the
+	// others would not wait for it anyway.
+	slowTries = 3
 )
 
 // errNobody ends a group that nobody is left in.
@@ -44,7 +48,7 @@ type group struct {
 	mu         seam.Mutex // guards all below
 	riders     []*txn
 	committing bool
-	left       int // riders that have gone since
+	left       int // riders that have gone since it is committing
 }
 
 // ride is a transaction's place in a group.
@@ -62,12 +66,12 @@ type ride struct {
 // committed. It returns now if the run of the function can be committed. Otherwise the
 // transaction is done, as others have committed it, or the function must run again.
 func (t *txn) takeTurn(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
-	if t.solo || t.turn != nil {
+	if t.solo || t.turn != nil || t.slow && t.failures < slowTries {
 		return true, false, nil
 	}
 	var w, r [4]string
 	writes, reads := w[:0], r[:0]
-	share := t.o.MaxAttempts == 0 && len(tx.spans) == 0
+	share := t.o.MaxAttempts == 0 && len(tx.spans) == 0 && !t.slow
 	for _, e := range tx.entries {
 		switch {
 		case e.op != opNone:
@@ -99,6 +103,7 @@ func (t *txn) takeTurn(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
 func (t *txn) rideIn(place *turn.Turn[*txn], fn func(*Tx) error) (done bool, err error) {
 	ctx, cancel := t.e.rt.WithTimeout(t.ctx, turnMax)
 	defer cancel()
+	var begun time.Time // of the last run
 	for {
 		o, err := t.ride.Next(ctx, t.e.rt)
 		if err != nil {
@@ -110,9 +115,13 @@ func (t *txn) rideIn(place *turn.Turn[*txn], fn func(*Tx) error) (done bool, err
 		}
 		switch o {
 		case turn.Run:
+			begun = t.e.rt.Now()
 			t.runAlong(fn)
 		case turn.Go:
 			t.turn = place
+			return false, nil
+		case turn.Slow:
+			t.slow, t.solo = true, t.e.rt.Now().Sub(begun) >= turnMax
 			return false, nil
 		case turn.Solo:
 			t.solo = true
@@ -241,7 +250,7 @@ func (g *group) runOf(t *txn, tx *Tx) bool {
 	defer cancel()
 	switch {
 	case ran.Wait(ctx) != nil:
-		r.Tell(turn.Solo) // once it has returned
+		r.Tell(turn.Slow) // once it has returned
 		return false
 	case !r.good:
 		r.Tell(turn.Solo)
@@ -255,7 +264,7 @@ func (g *group) runOf(t *txn, tx *Tx) bool {
 func (g *group) settle(riders []*txn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.riders, g.committing = riders, len(riders) > 0
+	g.riders, g.committing, g.left = riders, len(riders) > 0, 0
 	for _, r := range riders {
 		g.committing = g.committing && !r.ride.Gone()
 	}
@@ -314,11 +323,11 @@ func (tx *Tx) sound() bool {
 	return tx.broken == nil && tx.failure == nil && len(tx.vanished)+len(tx.spans) == 0
 }
 
-// changed are the names of the keys written.
+// changed are the names of the keys written by the run itself.
 func (tx *Tx) changed() []string {
 	var names []string
 	for _, e := range tx.entries {
-		if e.op == opPut || e.op == opDelete {
+		if !e.lent && (e.op == opPut || e.op == opDelete) {
 			names = append(names, e.name)
 		}
 	}
@@ -331,11 +340,11 @@ func (tx *Tx) copyTo(e *entry) {
 	defer tx.mu.Unlock()
 	if src := tx.findLocked(e.name); src != nil && !tx.done {
 		*e = *src
-		e.fetch = nil
+		e.fetch, e.lent = nil, true
 	}
 }
 
-// merge adds what a run on top of tx has done.
+// merge adds what a run on top of tx has done: copies, as the run keeps its own.
 func (tx *Tx) merge(run *Tx) {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
@@ -343,7 +352,8 @@ func (tx *Tx) merge(run *Tx) {
 		if old := tx.findLocked(e.name); old != nil {
 			*old = *e
 		} else {
-			tx.addLocked(e)
+			own := *e
+			tx.addLocked(&own)
 		}
 	}
 }

@@ -18,6 +18,8 @@ const (
 	Again
 	// Solo: start over, without a turn.
 	Solo
+	// Slow: start over. The run took too long to share a turn.
+	Slow
 	// End: all is over.
 	End
 )

@@ -1,0 +1,152 @@
+package commit_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/backend/faulty"
+	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/seam"
+)
+
+// One who leaves while an attempt of the group commits does not count for the next, which
+// is without him.
+func TestAGroupGoesOnForWhoHasNotLeft(t *testing.T) {
+	inWorld(t, func(w *world) {
+		h := w.handle()
+		h.busy("=a")
+		n := h.sentBefore(faulty.Put, "=a")
+		h.before(faulty.Put, "=a", n, func(context.Context) error {
+			time.Sleep(2 * time.Second) // the first leaves
+			w.value(9, "=a")
+			return nil
+		})
+		h.before(faulty.Put, "=a", n+1, func(ctx context.Context) error {
+			return seam.Real().Sleep(ctx, 4*time.Second) // the second leaves
+		})
+		left := make(chan error, 2)
+		for _, d := range []time.Duration{2 * time.Second, 5 * time.Second} {
+			go func() {
+				ctx, cancel := context.WithTimeout(background, d)
+				defer cancel()
+				left <- h.engine.Run(ctx, commit.Options{}, increment("=a"))
+			}()
+		}
+		assert.NoError(t, h.all(increment("=a"))[0], "he has not left")
+		for range 2 {
+			require.ErrorIs(t, <-left, commit.ErrInDoubt)
+		}
+	})
+}
+
+// Doubt is about the keys that the function itself has written.
+func TestDoubtIsAboutOnesOwnKeys(t *testing.T) {
+	inWorld(t, func(w *world) {
+		h := w.handle()
+		h.busy("=a", "=b")
+		h.after(faulty.Put, "=a", h.sentBefore(faulty.Put, "=a"),
+			func(*faulty.Answer) { time.Sleep(10 * time.Second) })
+		fns := []func(tx *commit.Tx) error{
+			func(tx *commit.Tx) error { return errors.Join(look(tx, "=b"), increment("=a")(tx)) },
+			func(tx *commit.Tx) error { return increment("=b", "=a")(tx) },
+			func(tx *commit.Tx) error { return errors.Join(look(tx, "=a"), increment("=b")(tx)) },
+		}
+		errs, done := make([]error, len(fns)), make(chan struct{})
+		for i, fn := range fns {
+			go func() {
+				defer func() { done <- struct{}{} }()
+				ctx, cancel := context.WithTimeout(background, 3*time.Second)
+				defer cancel()
+				errs[i] = h.engine.Run(ctx, commit.Options{}, func(tx *commit.Tx) error {
+					return fn(tx)
+				})
+			}()
+			synctest.Wait()
+		}
+		for range fns {
+			<-done
+		}
+		for i, want := range [][]string{{"=a"}, {"=b", "=a"}, {"=b"}} {
+			var doubt *commit.InDoubtError
+			require.ErrorAs(t, errs[i], &doubt)
+			assert.Equal(t, want, doubt.Names)
+		}
+		time.Sleep(20 * time.Second)
+	})
+}
+
+// A function that takes longer than a group waits for is not overtaken for ever by the
+// others of its handle.
+func TestASlowFunctionHasItsTurn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		h := w.handle()
+		h.every = func(_ context.Context, op faulty.Op, a *faulty.Answer) {
+			if a == nil {
+				time.Sleep(50 * time.Millisecond)
+			}
+		}
+		ctx, cancel := context.WithTimeout(background, time.Minute)
+		defer cancel()
+		done := make(chan struct{})
+		for range 4 {
+			go func() {
+				defer func() { done <- struct{}{} }()
+				for ctx.Err() == nil {
+					_ = h.engine.Run(ctx, commit.Options{}, increment("=a"))
+				}
+			}()
+		}
+		time.Sleep(time.Second)
+		runs := 0
+		err := h.engine.Run(ctx, commit.Options{}, func(tx *commit.Tx) error {
+			runs++
+			v, err := tx.Read("=a")
+			time.Sleep(400 * time.Millisecond)
+			return errors.Join(err, tx.Write("=a", v))
+		})
+		assert.NoError(t, err)
+		assert.LessOrEqual(t, runs, 7)
+		cancel()
+		for range 4 {
+			<-done
+		}
+	})
+}
+
+// What a function has left behind may use its Tx to no effect, while the group goes on.
+func TestWhatAFunctionLeavesBehindFindsItsTxDone(t *testing.T) {
+	inWorld(t, func(w *world) {
+		h := w.handle()
+		h.busy("=a")
+		errs, left := make(chan error, 8), 0
+		leaves := func(tx *commit.Tx) error {
+			err := increment("=a")(tx)
+			left++
+			go func() {
+				time.Sleep(time.Millisecond)
+				for range 100 {
+					tx.Name([]byte("=a"))
+				}
+				_, err := tx.Read("=a")
+				errs <- err
+			}()
+			return err
+		}
+		slow := func(tx *commit.Tx) error {
+			time.Sleep(time.Millisecond)
+			return increment("=a")(tx)
+		}
+		for _, err := range h.all(leaves, slow, slow) {
+			require.NoError(t, err)
+		}
+		for range left {
+			require.ErrorIs(t, <-errs, commit.ErrTxDone)
+		}
+	})
+}
