@@ -81,26 +81,31 @@ func (t *txn) takeTurn(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
 			reads = append(reads, e.name)
 		}
 	}
-	own := &t.own
-	if t.lined { // that may still be in use
-		own = new(turn.Turn[*txn])
+	for again := true; again; {
+		own := &t.own
+		if t.lined { // that may still be in use
+			own = new(turn.Turn[*txn])
+		}
+		t.lined = true
+		place, how := t.e.line.Enter(own, t, share, writes, reads)
+		switch how {
+		case turn.Alone:
+			t.turn = place
+			return true, false, nil
+		case turn.First:
+			t.e.rs.Go(func(life context.Context) { t.e.drive(life, place) })
+		}
+		again, done, err = t.rideIn(place, fn)
 	}
-	t.lined = true
-	place, how := t.e.line.Enter(own, t, share, writes, reads)
-	switch how {
-	case turn.Alone:
-		t.turn = place
-		return true, false, nil
-	case turn.First:
-		t.e.rs.Go(func(life context.Context) { t.e.drive(life, place) })
-	}
-	done, err = t.rideIn(place, fn)
 	t.fresh = nil
 	return false, done, err
 }
 
-// rideIn waits for the turn, and does what the group wants.
-func (t *txn) rideIn(place *turn.Turn[*txn], fn func(*Tx) error) (done bool, err error) {
+// rideIn waits for the turn, and does what the group wants. If that has had no time for the
+// function, another place in line is to be taken at once.
+func (t *txn) rideIn(
+	place *turn.Turn[*txn], fn func(*Tx) error,
+) (again, done bool, err error) {
 	ctx, cancel := t.e.rt.WithTimeout(t.ctx, turnMax)
 	defer cancel()
 	var begun time.Time // of the last run
@@ -108,7 +113,7 @@ func (t *txn) rideIn(place *turn.Turn[*txn], fn func(*Tx) error) (done bool, err
 		o, err := t.ride.Next(ctx, t.e.rt)
 		if err != nil {
 			if left, err := t.stepOut(place); left {
-				return err != nil, err
+				return false, err != nil, err
 			}
 			ctx = t.ctx // the group is at work, which has limits of its own
 			continue
@@ -119,17 +124,17 @@ func (t *txn) rideIn(place *turn.Turn[*txn], fn func(*Tx) error) (done bool, err
 			t.runAlong(fn)
 		case turn.Go:
 			t.turn = place
-			return false, nil
+			return false, false, nil
 		case turn.Slow:
 			t.slow, t.solo = true, t.e.rt.Now().Sub(begun) >= turnMax
-			return false, nil
+			return false, false, nil
 		case turn.Solo:
 			t.solo = true
-			return false, nil
+			return false, false, nil
 		case turn.Again:
-			return false, nil
+			return true, false, nil
 		case turn.End:
-			return true, t.ride.err
+			return false, true, t.ride.err
 		}
 	}
 }
@@ -166,6 +171,8 @@ func (e *Engine) drive(life context.Context, place *turn.Turn[*txn]) {
 		e.gather(life, place)
 		g := &group{}
 		g.riders = e.line.Close(place, func(t *txn) { t.ride.group = g })
+		// The eldest first: there may be no time for all, every time.
+		slices.SortStableFunc(g.riders, func(a, b *txn) int { return a.start.Compare(b.start) })
 		switch n := len(g.riders); {
 		case n == 1 && g.riders[0].ride.Tell(turn.Go):
 			return // the turn is the rider's now

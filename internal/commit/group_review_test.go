@@ -81,31 +81,52 @@ func TestDoubtIsAboutOnesOwnKeys(t *testing.T) {
 	})
 }
 
+// slowly makes each request take 50 ms.
+func (h *handle) slowly() {
+	h.every = func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
+		if a == nil {
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+}
+
+// crowd increments a number in many goroutines, by functions that take some time, until ctx
+// ends; wait then returns how long a transaction has taken at most.
+func (h *handle) crowd(ctx context.Context, n int, d time.Duration) (wait func() time.Duration) {
+	worst := make(chan time.Duration)
+	for range n {
+		go func() {
+			most := time.Duration(0)
+			for ctx.Err() == nil {
+				begun := time.Now()
+				_ = h.engine.Run(ctx, commit.Options{}, func(tx *commit.Tx) error {
+					time.Sleep(d)
+					return increment("=a")(tx)
+				})
+				most = max(most, time.Since(begun))
+			}
+			worst <- most
+		}()
+	}
+	return func() (most time.Duration) {
+		for range n {
+			most = max(most, <-worst)
+		}
+		h.drain()
+		return most
+	}
+}
+
 // A function that takes longer than a group waits for is not overtaken for ever by the
 // others of its handle.
 func TestASlowFunctionHasItsTurn(t *testing.T) {
 	inWorld(t, func(w *world) {
 		h := w.handle()
-		h.every = func(_ context.Context, op faulty.Op, a *faulty.Answer) {
-			if a == nil {
-				time.Sleep(50 * time.Millisecond)
-			}
-		}
+		h.slowly()
 		ctx, cancel := context.WithTimeout(background, time.Minute)
-		defer cancel()
-		done := make(chan struct{})
-		for range 4 {
-			go func() {
-				defer func() { done <- struct{}{} }()
-				for ctx.Err() == nil {
-					_ = h.engine.Run(ctx, commit.Options{}, increment("=a"))
-				}
-			}()
-		}
+		wait := h.crowd(ctx, 4, 0)
 		time.Sleep(time.Second)
-		runs := 0
-		err := h.engine.Run(ctx, commit.Options{}, func(tx *commit.Tx) error {
-			runs++
+		runs, err := h.tx(ctx, func(tx *commit.Tx) error {
 			v, err := tx.Read("=a")
 			time.Sleep(400 * time.Millisecond)
 			return errors.Join(err, tx.Write("=a", v))
@@ -113,9 +134,18 @@ func TestASlowFunctionHasItsTurn(t *testing.T) {
 		assert.NoError(t, err)
 		assert.LessOrEqual(t, runs, 7)
 		cancel()
-		for range 4 {
-			<-done
-		}
+		wait()
+	})
+}
+
+// A group that has no time for all takes the eldest.
+func TestNobodyIsOvertakenWhereThereIsNoTimeForAll(t *testing.T) {
+	inWorld(t, func(w *world) {
+		h := w.handle()
+		h.slowly()
+		ctx, cancel := context.WithTimeout(background, time.Minute)
+		defer cancel()
+		assert.Less(t, h.crowd(ctx, 12, 120*time.Millisecond)(), 3*time.Second)
 	})
 }
 

@@ -14,7 +14,7 @@ const (
 	Run Order = iota + 1
 	// Go: the turn has come, and nobody shares it. It is the rider's now.
 	Go
-	// Again: start over, and take another turn.
+	// Again: take another turn.
 	Again
 	// Solo: start over, without a turn.
 	Solo
