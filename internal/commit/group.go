@@ -286,6 +286,7 @@ func (g *group) without(t *txn, err error) error {
 	if !g.committing || !slices.Contains(g.riders, t) {
 		return err
 	}
+	t.e.stats.InDoubt.Add(1)
 	if g.left++; g.left == len(g.riders) {
 		g.cancel()
 	}
@@ -297,7 +298,10 @@ func (g *group) end(err error) {
 	var doubt *InDoubtError
 	inDoubt := errors.As(err, &doubt)
 	stats := &g.t.e.stats
-	switch n := int64(len(g.riders)) - 1; {
+	g.mu.Lock()
+	left := g.left // they have been counted as in doubt
+	g.mu.Unlock()
+	switch n := int64(len(g.riders)-left) - 1; {
 	case inDoubt:
 		stats.InDoubt.Add(n)
 	case err == nil && g.t.linked == nil:
