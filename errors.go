@@ -69,7 +69,8 @@ type CorruptError = backend.CorruptError
 // while writes were on their way. The handle settles the attempt in the background, so
 // that no key stays locked.
 type InDoubtError struct {
-	// Attempt is the attempt's id.
+	// Attempt is the attempt's id; zero for who left while others of the handle were
+	// committing for him.
 	Attempt string
 	// Keys are those that the attempt writes.
 	Keys []Key

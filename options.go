@@ -140,7 +140,8 @@ type Attempts int
 
 // MaxAttempts ends a transaction with ErrConflict after n attempts that conflicts
 // have undone. Without it (or with n < 1) a transaction is tried until its context
-// ends. It serves Tx and View.
+// ends. It serves Tx and View. A Tx with it does not commit together with others of its
+// handle: that is slower where many want the same key.
 func MaxAttempts(n int) Attempts { return Attempts(n) }
 
 func (a Attempts) applyTx(o *commit.Options)   { o.MaxAttempts = max(int(a), 0) }

@@ -158,8 +158,9 @@ type txn struct {
 	turn *turn.Turn[*txn]
 	own  turn.Turn[*txn]
 	ride ride
-	// lined says that it has had a place in line; solo that it takes no turns any more.
-	lined, solo bool
+	// lined says that it has had a place in line; solo that it takes no turns any more; slow
+	// that its function takes longer than a group waits.
+	lined, solo, slow bool
 }
 
 // leftover is a cell in which an attempt's intent may stand.

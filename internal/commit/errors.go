@@ -57,8 +57,8 @@ func (e *doubtCause) Error() string { return e.text }
 // Unwrap returns the errors that it matches.
 func (e *doubtCause) Unwrap() []error { return e.is }
 
-// InDoubtError is ErrInDoubt with the attempt, the names of its cells, and the
-// cause.
+// InDoubtError is ErrInDoubt with the attempt (zero for who has left a group), the names of
+// its cells, and the cause.
 type InDoubtError struct {
 	Attempt txid.ID
 	Names   []string

@@ -23,6 +23,10 @@ const (
 	gatherMax  = 4 * time.Millisecond
 	// collectMax is how long a group runs functions before it commits what it has.
 	collectMax = 250 * time.Millisecond
+	// slowTries is how often a transaction whose function takes longer than that may fail
+	// before it has the turn while its function runs. If that takes longer than turnMax, the
+	// others would not wait for it anyway.
+	slowTries = 3
 )
 
 // errNobody ends a group that nobody is left in.
@@ -44,7 +48,7 @@ type group struct {
 	mu         seam.Mutex // guards all below
 	riders     []*txn
 	committing bool
-	left       int // riders that have gone since
+	left       int // riders that have gone since it is committing
 }
 
 // ride is a transaction's place in a group.
@@ -62,12 +66,12 @@ type ride struct {
 // committed. It returns now if the run of the function can be committed. Otherwise the
 // transaction is done, as others have committed it, or the function must run again.
 func (t *txn) takeTurn(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
-	if t.solo || t.turn != nil {
+	if t.solo || t.turn != nil || t.slow && t.failures < slowTries {
 		return true, false, nil
 	}
 	var w, r [4]string
 	writes, reads := w[:0], r[:0]
-	share := t.o.MaxAttempts == 0 && len(tx.spans) == 0
+	share := t.o.MaxAttempts == 0 && len(tx.spans) == 0 && !t.slow
 	for _, e := range tx.entries {
 		switch {
 		case e.op != opNone:
@@ -77,50 +81,60 @@ func (t *txn) takeTurn(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
 			reads = append(reads, e.name)
 		}
 	}
-	own := &t.own
-	if t.lined { // that may still be in use
-		own = new(turn.Turn[*txn])
+	for again := true; again; {
+		own := &t.own
+		if t.lined { // that may still be in use
+			own = new(turn.Turn[*txn])
+		}
+		t.lined = true
+		place, how := t.e.line.Enter(own, t, share, writes, reads)
+		switch how {
+		case turn.Alone:
+			t.turn = place
+			return true, false, nil
+		case turn.First:
+			t.e.rs.Go(func(life context.Context) { t.e.drive(life, place) })
+		}
+		again, done, err = t.rideIn(place, fn)
 	}
-	t.lined = true
-	place, how := t.e.line.Enter(own, t, share, writes, reads)
-	switch how {
-	case turn.Alone:
-		t.turn = place
-		return true, false, nil
-	case turn.First:
-		t.e.rs.Go(func(life context.Context) { t.e.drive(life, place) })
-	}
-	done, err = t.rideIn(place, fn)
 	t.fresh = nil
 	return false, done, err
 }
 
-// rideIn waits for the turn, and does what the group wants.
-func (t *txn) rideIn(place *turn.Turn[*txn], fn func(*Tx) error) (done bool, err error) {
+// rideIn waits for the turn, and does what the group wants. If that has had no time for the
+// function, another place in line is to be taken at once.
+func (t *txn) rideIn(
+	place *turn.Turn[*txn], fn func(*Tx) error,
+) (again, done bool, err error) {
 	ctx, cancel := t.e.rt.WithTimeout(t.ctx, turnMax)
 	defer cancel()
+	var begun time.Time // of the last run
 	for {
 		o, err := t.ride.Next(ctx, t.e.rt)
 		if err != nil {
 			if left, err := t.stepOut(place); left {
-				return err != nil, err
+				return false, err != nil, err
 			}
 			ctx = t.ctx // the group is at work, which has limits of its own
 			continue
 		}
 		switch o {
 		case turn.Run:
+			begun = t.e.rt.Now()
 			t.runAlong(fn)
 		case turn.Go:
 			t.turn = place
-			return false, nil
+			return false, false, nil
+		case turn.Slow:
+			t.slow, t.solo = true, t.e.rt.Now().Sub(begun) >= turnMax
+			return false, false, nil
 		case turn.Solo:
 			t.solo = true
-			return false, nil
+			return false, false, nil
 		case turn.Again:
-			return false, nil
+			return true, false, nil
 		case turn.End:
-			return true, t.ride.err
+			return false, true, t.ride.err
 		}
 	}
 }
@@ -157,6 +171,8 @@ func (e *Engine) drive(life context.Context, place *turn.Turn[*txn]) {
 		e.gather(life, place)
 		g := &group{}
 		g.riders = e.line.Close(place, func(t *txn) { t.ride.group = g })
+		// The eldest first: there may be no time for all, every time.
+		slices.SortStableFunc(g.riders, func(a, b *txn) int { return a.start.Compare(b.start) })
 		switch n := len(g.riders); {
 		case n == 1 && g.riders[0].ride.Tell(turn.Go):
 			return // the turn is the rider's now
@@ -241,7 +257,7 @@ func (g *group) runOf(t *txn, tx *Tx) bool {
 	defer cancel()
 	switch {
 	case ran.Wait(ctx) != nil:
-		r.Tell(turn.Solo) // once it has returned
+		r.Tell(turn.Slow) // once it has returned
 		return false
 	case !r.good:
 		r.Tell(turn.Solo)
@@ -255,7 +271,7 @@ func (g *group) runOf(t *txn, tx *Tx) bool {
 func (g *group) settle(riders []*txn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.riders, g.committing = riders, len(riders) > 0
+	g.riders, g.committing, g.left = riders, len(riders) > 0, 0
 	for _, r := range riders {
 		g.committing = g.committing && !r.ride.Gone()
 	}
@@ -270,6 +286,7 @@ func (g *group) without(t *txn, err error) error {
 	if !g.committing || !slices.Contains(g.riders, t) {
 		return err
 	}
+	t.e.stats.InDoubt.Add(1)
 	if g.left++; g.left == len(g.riders) {
 		g.cancel()
 	}
@@ -281,7 +298,10 @@ func (g *group) end(err error) {
 	var doubt *InDoubtError
 	inDoubt := errors.As(err, &doubt)
 	stats := &g.t.e.stats
-	switch n := int64(len(g.riders)) - 1; {
+	g.mu.Lock()
+	left := g.left // they have been counted as in doubt
+	g.mu.Unlock()
+	switch n := int64(len(g.riders)-left) - 1; {
 	case inDoubt:
 		stats.InDoubt.Add(n)
 	case err == nil && g.t.linked == nil:
@@ -314,11 +334,11 @@ func (tx *Tx) sound() bool {
 	return tx.broken == nil && tx.failure == nil && len(tx.vanished)+len(tx.spans) == 0
 }
 
-// changed are the names of the keys written.
+// changed are the names of the keys written by the run itself.
 func (tx *Tx) changed() []string {
 	var names []string
 	for _, e := range tx.entries {
-		if e.op == opPut || e.op == opDelete {
+		if !e.lent && (e.op == opPut || e.op == opDelete) {
 			names = append(names, e.name)
 		}
 	}
@@ -331,11 +351,11 @@ func (tx *Tx) copyTo(e *entry) {
 	defer tx.mu.Unlock()
 	if src := tx.findLocked(e.name); src != nil && !tx.done {
 		*e = *src
-		e.fetch = nil
+		e.fetch, e.lent = nil, true
 	}
 }
 
-// merge adds what a run on top of tx has done.
+// merge adds what a run on top of tx has done: copies, as the run keeps its own.
 func (tx *Tx) merge(run *Tx) {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
@@ -343,7 +363,8 @@ func (tx *Tx) merge(run *Tx) {
 		if old := tx.findLocked(e.name); old != nil {
 			*old = *e
 		} else {
-			tx.addLocked(e)
+			own := *e
+			tx.addLocked(&own)
 		}
 	}
 }

@@ -245,6 +245,8 @@ func TestWhoLeavesAGroupThatCommitsIsInDoubt(t *testing.T) {
 		var doubt *commit.InDoubtError
 		require.ErrorAs(t, err, &doubt)
 		assert.Equal(t, []string{"=a"}, doubt.Names)
+		assert.EqualValues(t, 1, h.engine.Stats().InDoubt.Load())
+		assert.EqualValues(t, 2, h.engine.Stats().Committed.Load())
 		got, _ := h.read("=a")
 		assert.Equal(t, "3", got, "it has committed")
 	})

@@ -59,6 +59,8 @@ type entry struct {
 	upload *upload // of an external one
 	// insert says that the key must be absent at the commit.
 	insert bool
+	// lent says that op is what another transaction of the group has done.
+	lent bool
 
 	// base is what a write replaces, if known is set. It is being fetched if
 	// fetch is not nil.
@@ -324,7 +326,7 @@ func (tx *Tx) Write(name string, value []byte) error {
 // Delete stages the deletion of a key.
 func (tx *Tx) Delete(name string) error {
 	return tx.stage(name, func(e *entry) error {
-		e.op, e.data, e.upload = opDelete, nil, nil
+		e.op, e.lent, e.data, e.upload = opDelete, false, nil, nil
 		tx.prefetchLocked(e)
 		return nil
 	})

@@ -139,7 +139,7 @@ func (tx *Tx) putLocked(e *entry, value []byte) error {
 	if len(value) > ValueMax {
 		return &SizeError{What: "value", Size: len(value), Limit: ValueMax}
 	}
-	e.op, e.data, e.upload = opPut, nil, nil
+	e.op, e.lent, e.data, e.upload = opPut, false, nil, nil
 	if len(value) > tx.t.e.inlineMax {
 		e.upload = tx.t.upload(e.name, value)
 	} else {

@@ -284,18 +284,16 @@ var bugs = []bug{
 	{
 		"a group forgets what its riders have read", "internal/commit/group.go",
 		`		} else {
-			tx.addLocked(e)
-		}`,
-		`		} else if e.op != opNone {
-			tx.addLocked(e)
-		}`, "crowd",
+			own := *e`,
+		`		} else if own := *e; e.op != opNone {
+			own = *e`, "crowd",
 	},
 	{
 		"a group forgets what riders before have done to a key", "internal/commit/group.go",
 		`		*e = *src
-		e.fetch = nil
+		e.fetch, e.lent = nil, true
 `,
-		`		e.fetch = nil
+		`		e.fetch, e.lent = nil, true
 `, "crowd",
 	},
 	{

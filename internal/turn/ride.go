@@ -14,10 +14,12 @@ const (
 	Run Order = iota + 1
 	// Go: the turn has come, and nobody shares it. It is the rider's now.
 	Go
-	// Again: start over, and take another turn.
+	// Again: take another turn.
 	Again
 	// Solo: start over, without a turn.
 	Solo
+	// Slow: start over. The run took too long to share a turn.
+	Slow
 	// End: all is over.
 	End
 )

@@ -148,11 +148,12 @@ func (l *Line[R]) joinLocked(t *Turn[R], before []*Turn[R], writes []string) {
 func (t *Turn[R]) Ready() seam.Event { return t.ready }
 
 // Full returns an event that is set once as many ride along as are expected to; nil if it
-// is so already. Those who have ridden in the turns before are expected to come again.
+// is so already, or nobody may. Those who have ridden in the turns before are expected to
+// come again.
 func (l *Line[R]) Full(t *Turn[R]) seam.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(t.riders) >= t.expected {
+	if t.single || len(t.riders) >= t.expected {
 		return nil
 	}
 	t.full = l.rt.NewEvent()

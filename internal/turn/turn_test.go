@@ -229,6 +229,14 @@ func TestAFullTurnNeedNotBeWaitedFor(t *testing.T) {
 	assert.Nil(t, q.line.Full(q.turns["two"]))
 }
 
+func TestNobodyIsExpectedWhereNobodyMayCome(t *testing.T) {
+	q := newQueue(t)
+	q.shares("one", "a", turn.Alone)
+	q.enter("two", "a", turn.First, false)
+	q.done("one")
+	assert.Nil(t, q.line.Full(q.turns["two"]))
+}
+
 func TestOrders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r turn.Ride
