@@ -16,15 +16,16 @@ func TestMemoryKeepsNothingWritten(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprint("other", i)
 	}
+	third := func(w *world) []string { return []string{w.name("k00003")} }
 	for name, x := range map[string]struct {
 		wrote func(w *world) []string
 		after time.Duration
 		kept  bool
 	}{
 		"nothing":         {func(*world) []string { return nil }, 0, true},
-		"since":           {func(w *world) []string { return []string{w.name("k00003")} }, 1, false},
-		"then":            {func(w *world) []string { return []string{w.name("k00003")} }, 0, false},
-		"before":          {func(w *world) []string { return []string{w.name("k00003")} }, -1, true},
+		"since":           {third, 1, false},
+		"then":            {third, 0, false},
+		"before":          {third, -1, true},
 		"others":          {func(w *world) []string { return []string{"=other"} }, 1, true},
 		"too many others": {func(*world) []string { return many }, 1, false},
 	} {
