@@ -72,3 +72,20 @@ func TestScanLeftBehind(t *testing.T) {
 		}
 	})
 }
+
+// A name comes before those that it is the beginning of, but for some that go on with a byte
+// up to the slash.
+func TestCollectionsOrder(t *testing.T) {
+	s := &scene{t: t, bucket: memory.New()}
+	c := stored(1)(s)
+	top := c.db.Collection([]byte("top"))
+	for _, name := range []string{"a", "a!", "a-b", "a/b", "a0", "az"} {
+		require.NoError(t, top.Collection([]byte(name)).Write(c.ctx, []byte("k"), nil))
+	}
+	var names []string
+	for name, err := range top.Collections(c.ctx) {
+		require.NoError(t, err)
+		names = append(names, string(name))
+	}
+	assert.Equal(t, []string{"a!", "a-b", "a/b", "a", "a0", "az"}, names)
+}
