@@ -156,7 +156,7 @@ func (c *Collection) item(found scan.Item, keyOnly bool) (Item, error) {
 // Collections yields the names of the collections of the database that are not empty: those
 // in which a key has a value, or in a collection nested in which. They are in byte order,
 // except where one name is the beginning of another: then the longer one comes first if
-// it goes on with one of the bytes from 00 to 2E ("a-b" before "a").
+// it goes on with one of the bytes from 00 to 2F ("a-b" and "a/b" before "a").
 //
 // It is not a transaction: each name was right at an instant within the loop, and whether
 // one is yielded that has been filled or emptied meanwhile is left open. It costs a list

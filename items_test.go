@@ -346,7 +346,7 @@ func TestItemsOfWhatIsNotAllowed(t *testing.T) {
 		}
 		return err
 	}
-	all, long := strictkv.Range{}, make([]byte, 513)
+	all, long := strictkv.Range{}, make([]byte, 514)
 	ended, cancel := context.WithCancel(s.ctx)
 	cancel()
 	for name, x := range map[string]struct{ got, want error }{

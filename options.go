@@ -39,8 +39,9 @@ type settings struct {
 type Option func(*settings)
 
 // WithCacheSize bounds the handle's cache in bytes, counted as what the entries take on
-// the heap. The default is DefaultCacheSize; 0 caches nothing. A Go program's heap may
-// grow to twice what lives before it is collected: set GOMEMLIMIT where memory is tight.
+// the heap. The default is DefaultCacheSize; 0 caches nothing. Beside it, a handle keeps up
+// to 16 MiB of what it has scanned, for MaxStaleness. A Go program's heap may grow to twice
+// what lives before it is collected: set GOMEMLIMIT where memory is tight.
 func WithCacheSize(bytes int64) Option {
 	return func(s *settings) { s.cacheSize = bytes }
 }

@@ -11,7 +11,8 @@ import (
 // zero Range is all of it, forward.
 type Range struct {
 	// From is the least key, if it is there; To is beyond the last. None is the open end.
-	// With To not greater than From the range is empty. Each has at most 512 bytes.
+	// With To not greater than From the range is empty. Each has at most 513 bytes:
+	// append(key, 0) is what comes behind any key.
 	From, To []byte
 	// Reverse goes from the last key to the first. Stores list names forward only: names,
 	// but not values, of all of the range are listed before the first key comes, and those of

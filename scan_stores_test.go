@@ -79,7 +79,7 @@ func TestScanRefuses(t *testing.T) {
 		require.NoError(t, err)
 		return db
 	}
-	db, long := open(), bytes.Repeat([]byte{1}, 513)
+	db, long := open(), bytes.Repeat([]byte{1}, 514)
 	c := db.Collection([]byte("c"))
 	for _, x := range []struct {
 		name string

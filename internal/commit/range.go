@@ -69,6 +69,7 @@ func (tx *Tx) startScan(r scan.Range) (*scanning, error) {
 	if err := tx.usableLocked(); err != nil {
 		return nil, err
 	}
+	t.e.memory.Use()
 	o := scan.WalkOptions{Known: tx.known}
 	if t.o.Staleness > 0 && len(o.Known) == 0 {
 		o.Known = t.e.memory.Recall(r, t.start.Add(-t.o.Staleness))
@@ -285,12 +286,12 @@ func (t *txn) snapshotAll(reads []*entry, spans []*scan.Span) bool {
 
 // forget makes the memory of scans forget what an attempt has written.
 func (t *txn) forget(members []*member) {
-	if t.e.memory.Empty() {
+	if !t.e.memory.Used() {
 		return
 	}
 	names := make([]string, len(members))
 	for i, m := range members {
 		names[i] = m.e.name
 	}
-	t.e.memory.Forget(names...)
+	t.e.memory.Forget(t.e.rt.Now(), names...)
 }

@@ -13,6 +13,9 @@ const (
 	// boundMax is the longest name that is sent to a store as a bound, relative to the
 	// database, in bytes.
 	boundMax = CellMax - DatabaseMax - 1
+	// BoundMax is the longest bound of an interval: the longest key, and what makes it the
+	// bound behind that, in bytes.
+	BoundMax = KeyMax + 1
 )
 
 // Interval is the part of a collection's cells whose names are at least From and less
@@ -23,7 +26,7 @@ type Interval struct {
 }
 
 // Interval returns the cells of p whose keys are at least from and less than to; none is
-// the open end. A bound of more than 512 bytes is a *KeyError.
+// the open end. A bound of more than BoundMax bytes is a *KeyError.
 func (p Path) Interval(from, to []byte) (Interval, error) {
 	i := Interval{p, p.Cells(), string(p) + string(rune(behindCell))}
 	for _, b := range []struct {
@@ -33,8 +36,8 @@ func (p Path) Interval(from, to []byte) (Interval, error) {
 		if len(b.key) == 0 {
 			continue
 		}
-		if err := checkLen(b.key, whatBound); err != nil {
-			return Interval{}, err
+		if n := len(b.key); n > BoundMax {
+			return Interval{}, &KeyError{Len: n, Limit: BoundMax, What: whatBound}
 		}
 		*b.name = string(appendName([]byte(p.Cells()), b.key))
 	}

@@ -124,12 +124,12 @@ func TestIntervalListsLittleElse(t *testing.T) {
 }
 
 func TestIntervalRefusesLongBounds(t *testing.T) {
-	long := bytes.Repeat([]byte("k"), keyspace.KeyMax+1)
+	long := bytes.Repeat([]byte("k"), keyspace.BoundMax+1)
 	for _, bounds := range [][2][]byte{{long, nil}, {nil, long}} {
 		_, err := keyspace.Path("").Interval(bounds[0], bounds[1])
 		var e *keyspace.KeyError
 		require.ErrorAs(t, err, &e)
-		assert.Equal(t, keyspace.KeyMax, e.Limit)
+		assert.Equal(t, keyspace.BoundMax, e.Limit)
 	}
 	_, err := keyspace.Path("").Interval(long[1:], long[1:])
 	assert.NoError(t, err)

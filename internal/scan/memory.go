@@ -13,6 +13,8 @@ const (
 	rememberedBytes = 16 << 20
 	// foundBytes is what a cell takes in it beside its value, roughly.
 	foundBytes = 256
+	// writtenMax is how many names are remembered that this handle has written lately.
+	writtenMax = 1024
 )
 
 // Memory keeps what transactions have seen and validated: listings of which the instant is
@@ -21,16 +23,35 @@ type Memory struct {
 	mu    seam.Mutex // guards all below
 	all   []*Listing // the newest first
 	bytes int64
+	used  bool
+	// written are names that this handle has written lately, the oldest first; of what it
+	// wrote until dropped, some may be missing.
+	written []written
+	dropped time.Time
 }
 
-// Keep remembers spans that were current at an instant. Those with cells that the
-// transaction had written itself are not kept.
+// written is a name that was forgotten.
+type written struct {
+	name string
+	at   time.Time
+}
+
+// Use must come before whatever Keep is to remember is read: from then on, Forget counts.
+func (m *Memory) Use() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.used = true
+}
+
+// Keep remembers spans that were current at an instant. Those are not kept with cells that
+// the transaction had written itself, or this handle since; nor are those of which as much
+// is remembered already, and as new.
 func (m *Memory) Keep(spans []*Span, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range spans {
 		own := func(f Found) bool { return f.Own }
-		if s.Empty() || slices.ContainsFunc(s.found, own) {
+		if s.Empty() || slices.ContainsFunc(s.found, own) || m.outdatedLocked(s, at) {
 			continue
 		}
 		l := &Listing{Interval: s.consumed, found: s.ordered(), at: at}
@@ -47,18 +68,37 @@ func (m *Memory) Keep(spans []*Span, at time.Time) {
 	}
 }
 
-// Forget forgets the listings with any of the names, which this handle has written.
-func (m *Memory) Forget(names ...string) {
+// outdatedLocked tells whether a span that was current at an instant is not to be kept. The
+// caller holds m.mu.
+func (m *Memory) outdatedLocked(s *Span, at time.Time) bool {
+	since := func(w written) bool { return !w.at.Before(at) && s.consumed.Contains(w.name) }
+	covers := func(l *Listing) bool {
+		return l.From <= s.consumed.From && s.consumed.To <= l.To && !l.at.Before(at)
+	}
+	return !m.dropped.Before(at) || slices.ContainsFunc(m.written, since) ||
+		slices.ContainsFunc(m.all, covers)
+}
+
+// Forget forgets the listings with any of the names, which this handle has written by now.
+func (m *Memory) Forget(now time.Time, names ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.removeLocked(func(l *Listing) bool { return slices.ContainsFunc(names, l.Contains) })
+	for _, name := range names {
+		m.written = append(m.written, written{name, now})
+	}
+	if n := len(m.written) - writtenMax; n > 0 {
+		n = min(n+writtenMax/2, len(m.written)) // not with each name
+		m.dropped = m.written[n-1].at
+		m.written = slices.Delete(m.written, 0, n)
+	}
 }
 
-// Empty tells whether nothing is remembered.
-func (m *Memory) Empty() bool {
+// Used tells whether anything is, or may be, remembered.
+func (m *Memory) Used() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.all) == 0
+	return m.used
 }
 
 func (m *Memory) removeLocked(which func(l *Listing) bool) {

@@ -158,6 +158,9 @@ func (s *Scanner) within(i keyspace.Interval, page store.Page) ([]Found, error) 
 // back lists what is left from the last mark on, and returns the end of it.
 func (p *pages) back(ctx context.Context) ([]Found, error) {
 	pass := p.Interval
+	for len(p.marks) > 0 && p.marks[len(p.marks)-1] >= p.To { // what was known reached over it
+		p.marks = p.marks[:len(p.marks)-1]
+	}
 	if n := len(p.marks); n > 0 {
 		pass.From, p.marks = p.marks[n-1], p.marks[:n-1]
 	}

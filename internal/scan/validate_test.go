@@ -308,10 +308,10 @@ func TestMemory(t *testing.T) {
 		assert.Empty(t, m.Recall(w.all(), at.Add(1)), "too old")
 		r.From = w.name("k00005")
 		assert.Empty(t, m.Recall(r, at), "it begins behind")
-		m.Forget(w.name("k00005"))
-		assert.False(t, m.Empty())
-		m.Forget(w.name("k00003"))
-		assert.True(t, m.Empty())
+		m.Forget(at.Add(-1), w.name("k00005"))
+		assert.NotEmpty(t, m.Recall(w.all(), at))
+		m.Forget(at.Add(-1), w.name("k00003"))
+		assert.Empty(t, m.Recall(w.all(), at))
 
 		w.net.reset()
 		m.Keep([]*scan.Span{w.consume(w.all(), scan.WalkOptions{}, 0)}, at)
@@ -330,7 +330,7 @@ func TestMemory(t *testing.T) {
 			r := w.all()
 			r.To = w.name(fmt.Sprintf("k00003%03d", i))
 			r.From = w.name(fmt.Sprintf("k00002%03d", i))
-			m.Keep([]*scan.Span{w.consume(r, scan.WalkOptions{}, 0)}, at)
+			m.Keep([]*scan.Span{w.consume(r, scan.WalkOptions{}, 0)}, at.Add(1))
 		}
 		assert.Empty(t, m.Recall(w.all(), at), "64 at most")
 		for i := range 21 {
@@ -349,7 +349,7 @@ func TestMemory(t *testing.T) {
 		own.AddOwn(w.name("k00003"))
 		var other scan.Memory
 		other.Keep([]*scan.Span{own, scan.NewSpan(w.all(), new(int64))}, at)
-		assert.True(t, other.Empty(), "neither own writes nor nothing")
+		assert.Empty(t, other.Recall(w.all(), at), "neither own writes nor nothing")
 	})
 }
 
@@ -370,7 +370,7 @@ func TestWalkLosesItsInstant(t *testing.T) {
 		// Without its values, what is remembered leads to reads.
 		w.open(1 << 20)
 		r.KeysOnly = true
-		m.Forget(w.name("k00001"))
+		m.Forget(at.Add(-1), w.name("k00001"))
 		m.Keep([]*scan.Span{w.consume(r, scan.WalkOptions{}, 0)}, at)
 		r.KeysOnly = false
 		span = w.consume(r, scan.WalkOptions{Known: m.Recall(r, at)}, 0)

@@ -156,14 +156,16 @@ func (w *Walker) land(f *flight) (Item, bool, error) {
 	return f.Item, true, nil
 }
 
-// Stop ends the walk, with all its requests.
+// Stop ends the walk, with all its requests. Any goroutine may call it, also twice.
 func (w *Walker) Stop() {
 	w.cancel()
 	w.mu.Lock()
 	w.stopped = true
 	var idle seam.Event
 	if w.running > 0 {
-		w.idle = w.rt.NewEvent()
+		if w.idle == nil { // else another Stop waits as well
+			w.idle = w.rt.NewEvent()
+		}
 		idle = w.idle
 	}
 	w.mu.Unlock()
@@ -190,6 +192,9 @@ func (w *Walker) Listed() int {
 // fillLocked puts cells into flight while there is room, and asks for the next page when
 // few are left. The caller holds w.mu.
 func (w *Walker) fillLocked() {
+	if w.stopped {
+		return
+	}
 	for len(w.listed) > 0 && w.roomLocked(&w.listed[0]) {
 		f := &flight{Item: Item{Found: w.listed[0], Live: w.listed[0].live}}
 		w.listed = w.listed[1:]
@@ -244,15 +249,18 @@ func (w *Walker) startLocked(f *flight) {
 }
 
 // recall learns what the cache has of a cell. What is not final it leaves to a read: the
-// version of such a cell proves nothing.
+// version of such a cell proves nothing. An intent that is known to have committed may have
+// been undecided at the instant of a listing.
 func (w *Walker) recall(f *flight) {
 	s, ok := w.st.Listed(f.Name, f.Version, f.asked)
 	if !ok {
 		return
 	}
 	rd := w.rs.Known(s)
-	if rd.Final() || s.Cell.Intent.Action == cell.Lock {
-		f.Live = f.Live || s.Version != f.Version
+	in := s.Cell.Intent
+	if locked := in != nil && in.Action == cell.Lock; rd.Final() || locked {
+		late := in != nil && !locked && rd.Outcome != cell.Dead
+		f.Live = f.Live || late || s.Version != f.Version
 		f.learn(rd)
 	}
 }
@@ -293,9 +301,7 @@ func (w *Walker) ask() {
 	w.listed, w.err = append(w.listed, found...), err
 	w.asking.Set()
 	w.asking = nil
-	if !w.stopped {
-		w.fillLocked()
-	}
+	w.fillLocked()
 }
 
 // load reads a cell, and its external value if there is room for that.

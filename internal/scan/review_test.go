@@ -1,0 +1,73 @@
+package scan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/internal/scan"
+)
+
+// A function may return while another goroutine of its is in a scan: then both stop it.
+func TestStopTwiceAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.fill(1)
+		walker := w.scans.Walk(w.ctx, w.all(), scan.WalkOptions{})
+		w.net.beforeGet(func() { pass(4 * latency) }) // a request that does not heed its context
+		pass(2 * latency)
+		done := make(chan struct{})
+		go func() {
+			walker.Stop()
+			close(done)
+		}()
+		walker.Stop()
+		<-done
+	})
+}
+
+// An intent was undecided at the instant of which a listing is, and its attempt has committed
+// since without a write of the cell: its value is not of that instant.
+func TestIntentSinceTheInstant(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.fill(5)
+		w.intend("k00003", "new")
+		span := w.consume(w.all(), scan.WalkOptions{}, 0)
+		at := time.Now()
+		_, stale, _ := w.validate(scan.Validator{}, span)
+		require.False(t, stale)
+		var m scan.Memory
+		m.Keep([]*scan.Span{span}, at)
+
+		w.join("k00003")
+		_, err := w.rs.Shared(w.ctx, w.name("k00003"), w.st.Tick())
+		require.NoError(t, err)
+		walker := w.scans.Walk(w.ctx, w.all(),
+			scan.WalkOptions{Known: m.Recall(w.all(), at)})
+		defer walker.Stop()
+		for range 5 {
+			item, ok, err := walker.Next()
+			require.NoError(t, err)
+			require.True(t, ok)
+			if item.Name == w.name("k00003") {
+				fresh := string(item.Value().Data) == "new"
+				assert.Equal(t, fresh, item.Live, "the value %q", item.Value().Data)
+			}
+		}
+	})
+}
+
+// A listing that is known may reach over a page that a long reverse scan has marked.
+func TestReverseKnownOverMarks(t *testing.T) {
+	inWorld(t, func(w *world) {
+		keys := w.fill(20_000)
+		r := scan.Range{Interval: w.interval("k02500", "k04500"), KeysOnly: true}
+		known, _, _ := w.validate(scan.Validator{}, w.consume(r, scan.WalkOptions{}, 0))
+		r = w.all()
+		r.KeysOnly, r.Reverse = true, true
+		span := w.consume(r, scan.WalkOptions{Known: known}, len(keys)+1)
+		_, stale, _ := w.validate(scan.Validator{}, span)
+		assert.False(t, stale)
+	})
+}
