@@ -122,9 +122,7 @@ func (t *txn) newAttempt(p *plan) *attempt {
 	a := &attempt{t: t, id: txid.New(t.e.rt.Uint64), mode: p.mode(), members: p.members}
 	a.until = t.e.rt.Now().Add(attemptMax)
 	for _, m := range a.members {
-		if u := m.e.upload; u != nil && u.begun.Add(attemptMax).Before(a.until) {
-			a.until = u.begun.Add(attemptMax)
-		}
+		a.endBefore(m.e.upload)
 	}
 	if a.mode == 0 {
 		m := a.members[0]

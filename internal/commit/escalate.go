@@ -230,7 +230,7 @@ func (t *txn) newLocks(a *attempt) *locks {
 			short, stop := rt.WithTimeout(ctx, l.interval())
 			err := l.halt.Wait(short)
 			stop()
-			if err == nil || ctx.Err() != nil || !l.beat(m) {
+			if err == nil || ctx.Err() != nil || !l.beat(ctx, m) {
 				return
 			}
 		}
@@ -244,8 +244,8 @@ func (l *locks) interval() time.Duration { return max(l.t.e.rs.Patience()/2, hea
 // beat rewrites the primary, beside the user's function: of the member it uses what has
 // landed alone. It returns false when that does not hold the intent any more:
 // then the attempt is dead, as its commit write has not been sent.
-func (l *locks) beat(m *member) bool {
-	rs, st, ctx := l.t.e.rs, l.t.e.st, l.t.ctx
+func (l *locks) beat(ctx context.Context, m *member) bool {
+	rs, st := l.t.e.rs, l.t.e.st
 	res, s, _ := rs.Send(ctx, st.Prepare(m.landed, cell.Fence(m.landed.Cell)))
 	switch res {
 	case store.Applied:
@@ -282,6 +282,7 @@ func (l *locks) lockAll(used []*entry) error {
 	}
 	var todo []*member
 	for _, e := range used {
+		l.a.endBefore(e.upload)
 		m := l.held[e.name]
 		if m == nil {
 			m = &member{e: e, action: cell.Lock, result: store.NotApplied}

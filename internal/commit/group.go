@@ -48,7 +48,7 @@ type group struct {
 	mu         seam.Mutex // guards all below
 	riders     []*txn
 	committing bool
-	left       int // riders that have gone since it is committing
+	left       int // riders that have gone since it began to commit
 }
 
 // ride is a transaction's place in a group.
@@ -271,7 +271,7 @@ func (g *group) runOf(t *txn, tx *Tx) bool {
 func (g *group) settle(riders []*txn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.riders, g.committing, g.left = riders, len(riders) > 0, 0
+	g.riders, g.left, g.committing = riders, 0, len(riders) > 0
 	for _, r := range riders {
 		g.committing = g.committing && !r.ride.Gone()
 	}

@@ -248,6 +248,9 @@ func (t *txn) refresh(a *attempt, p *plan) (rerun bool, err error) {
 func (t *txn) outdate(unsent []*member) {
 	for _, m := range unsent {
 		rd := t.latest(m.e)
+		if m.refused.Cell != nil && m.refused.Proved > rd.Proved { // not in the cache any more
+			rd = t.e.rs.Known(m.refused)
+		}
 		in := rd.Cell.Intent
 		locked := in != nil && in.Mode == cell.Pending && in.Action == cell.Lock
 		m.e.known, m.e.base, m.old = true, rd, locked || !rd.Final()

@@ -75,6 +75,13 @@ func (t *txn) startUpload(name string, data []byte) *upload {
 // aged tells whether an upload is too old for a new attempt to link it.
 func (t *txn) aged(u *upload) bool { return t.e.rt.Now().Sub(u.begun) >= uploadAgeMax }
 
+// endBefore makes an attempt that links a value end before that may be garbage.
+func (a *attempt) endBefore(u *upload) {
+	if u != nil && u.begun.Add(attemptMax).Before(a.until) {
+		a.until = u.begun.Add(attemptMax)
+	}
+}
+
 // uploaded waits until the external values of the write set are there. One that has got
 // too old is written once more.
 func (t *txn) uploaded(tx *Tx) error {

@@ -158,12 +158,15 @@ type step struct {
 }
 
 // handle opens one. Its requests are counted from then on.
-func (w *world) handle() *handle {
+func (w *world) handle() *handle { return w.handleCaching(1 << 20) }
+
+// handleCaching is handle with a cache of so many bytes.
+func (w *world) handleCaching(bytes int64) *handle {
 	h := &handle{w: w, count: map[place]int{}}
 	h.net = faulty.New(w.mem, faulty.Options{Before: h.sent, After: h.answered})
 	ctx := context.Background()
 	st, err := store.Open(ctx, store.Options{
-		Backend: h.net, Runtime: seam.Real(), Cache: cache.New(1 << 20), Prefix: prefix,
+		Backend: h.net, Runtime: seam.Real(), Cache: cache.New(bytes), Prefix: prefix,
 		Concurrency: 64,
 	})
 	require.NoError(w.t, err)
