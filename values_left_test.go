@@ -248,9 +248,9 @@ func TestUploadsThatTakeLong(t *testing.T) {
 
 // What a run of the function has staged and the next has not is not kept.
 func TestStagedValuesOfEarlierRunsAreDropped(t *testing.T) {
-	const size, runs = 4 << 20, 12
+	const size, runs = 4 << 20, 12 // of one key: with two it would take locks, and wait for itself
 	v := newVault(t)
-	v.write("k", nil)
+	v.write("big", nil)
 	other, err := strictkv.Open(v.ctx, "db", v.mem, strictkv.WithCacheSize(0))
 	require.NoError(t, err)
 	v.open(v.mem, strictkv.WithCacheSize(0))
@@ -258,7 +258,7 @@ func TestStagedValuesOfEarlierRunsAreDropped(t *testing.T) {
 	grown := uint64(0)
 	require.NoError(t, v.db.Tx(v.ctx, func(tx *strictkv.Tx) error {
 		n++
-		if _, err := tx.Read(v.coll, []byte("k")); err != nil {
+		if _, err := tx.Read(v.coll, []byte("big")); err != nil {
 			return err
 		}
 		value := make([]byte, size)
@@ -268,7 +268,7 @@ func TestStagedValuesOfEarlierRunsAreDropped(t *testing.T) {
 		}
 		if n < runs {
 			theirs := other.Collection([]byte("c"))
-			return theirs.Write(v.ctx, []byte("k"), fmt.Appendf(nil, "%d", n))
+			return theirs.Write(v.ctx, []byte("big"), fmt.Appendf(nil, "%d", n))
 		}
 		grown = live() - base
 		runtime.KeepAlive(value)
