@@ -137,6 +137,9 @@ func (db *DB) end() {
 // again, until it commits or ctx ends: it must have no effect outside of the Tx, and an
 // attempt that will fail may see values that don't belong together.
 //
+// A transaction that the function starts itself is one of its own. If it wants the same keys
+// it waits for this one, up to half a minute, and then makes it run again.
+//
 // An error that the function returns ends the transaction without effect and comes back
 // unchanged, once the reads that led to it have been found valid. A panic passes
 // through. Other errors: ErrClosed, ErrInvalid for a nil function, ErrConflict,

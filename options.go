@@ -154,7 +154,7 @@ func (s staleness) applyView(o *commit.Options) { o.Staleness = time.Duration(s)
 
 // MaxStaleness lets a View see one snapshot that is at most d old: what is known to
 // have been current at one instant within d of the View's start is served without a
-// request. 0 or less is strong.
+// request, but for external values that the cache does not hold. 0 or less is strong.
 //
 // Of ranges a handle knows that if it has scanned them within d, in a transaction or View that
 // committed, and has not written to them since. Other scans cost what strong ones do.

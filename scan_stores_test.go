@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,11 +25,12 @@ import (
 // TestScanOnEveryStore scans hostile keys between hostile bounds, on the stand-in of each
 // cloud: the bounds go to the store.
 func TestScanOnEveryStore(t *testing.T) {
-	check := func(t *testing.T, b backend.Backend) {
+	check := func(t *testing.T, b backend.Backend, longest int) {
 		db, err := strictkv.Open(t.Context(), "scans", b)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, db.Close(t.Context())) }()
 		c, keys, model := db.Collection([]byte("c/%")), hostileKeys(), sortedMap{}
+		keys = slices.DeleteFunc(keys, func(k []byte) bool { return len(k) > longest })
 		require.NoError(t, db.Tx(t.Context(), func(tx *strictkv.Tx) error {
 			for i, k := range keys {
 				model[string(k)] = fmt.Sprint(i)
@@ -66,9 +68,13 @@ func TestScanOnEveryStore(t *testing.T) {
 			}
 		}
 	}
-	t.Run("folder", func(t *testing.T) { check(t, folder.New(t.TempDir())) })
+	t.Run("folder", func(t *testing.T) { check(t, folder.New(t.TempDir()), 512) })
 	for _, s := range bucketurltest.Stores {
-		t.Run(s.Name, func(t *testing.T) { check(t, openBucket(t, s.Bucket(t))) })
+		longest := 512
+		if s.Name == "versitygw" { // its objects are files, whose names have 255 bytes at most
+			longest = 64
+		}
+		t.Run(s.Name, func(t *testing.T) { check(t, openBucket(t, s.Bucket(t)), longest) })
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 const (
 	// slotSize is what a shelf's map takes for a name, in bytes, on average: 33 to 57
 	// after filling, 43 to 76 after many have come and gone.
-	slotSize = 54
+	slotSize = 57
 	// shrinkPart and shrinkMin: once a shelf holds less than that part of what it has
 	// held, and has held that many, its map is made anew. A map never shrinks by itself.
 	shrinkPart = 4

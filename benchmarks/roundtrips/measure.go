@@ -79,10 +79,6 @@ func repeat(
 			return r, err
 		}
 	}
-	db, err := b.Handle(ctx)
-	if err != nil {
-		return r, err
-	}
 	other, err := b.Handle(ctx)
 	if err != nil {
 		return r, err
@@ -90,6 +86,10 @@ func repeat(
 	r = row{Kind: k.name, State: string(s)}
 	var took []float64
 	for i := range runs {
+		db, err := b.Handle(ctx) // one that has not learnt yet how fast others change the keys
+		if err != nil {
+			return r, err
+		}
 		ms, err := scene{db, other}.once(ctx, k, s, keysOf(i, k.keys), &r)
 		if err != nil {
 			return r, err

@@ -5,9 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,35 +26,37 @@ type diary struct {
 	ledger *program.Ledger
 	out    io.Writer
 
-	ended atomic.Int64  // transactions that have
-	news  chan struct{} // has an element while some of them may not be written down
+	news chan struct{} // has an element while some have ended that may not be written down
 
-	mu    sync.Mutex // guards all below, and orders writes to out
-	told  int        // ended transactions that are written down
-	draft draft      // what was written down last of one that has not ended
+	mu    sync.Mutex        // guards all below, and orders writes to out
+	ended []*program.Record // not written down; nobody changes them any more
+	over  int               // how many have ended
 }
-
-// draft tells states of a transaction apart.
-type draft struct{ records, runs, ops int }
 
 // newDiary makes the diary of a client that is unique among all processes. start is
 // what the clock showed when the first of them began.
 func newDiary(client string, seed uint64, start int64, keys []string, out io.Writer) *diary {
 	d := &diary{client: client, out: out, news: make(chan struct{}, 1)}
 	d.ledger = &program.Ledger{
-		Seed: seed, Keys: keys, Note: d.note,
+		Seed: seed, Keys: keys, Drafted: d.draft, Ended: d.end,
 		Now: func() time.Duration { return time.Duration(clock() - start) },
 	}
 	return d
 }
 
-// note hears of each transaction that begins or ends, in turn. The ledger must not be
-// asked here.
-func (d *diary) note(text string) {
-	if !strings.HasPrefix(text, "end") {
-		return
-	}
-	d.ended.Add(1)
+// draft writes down a transaction whose function has run, as unknown: from now on its writes
+// may be sent, by itself or together with others'.
+func (d *diary) draft(r *program.Record) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.writeLocked(r.Transaction)
+}
+
+// end hears of each transaction that has ended.
+func (d *diary) end(r *program.Record) {
+	d.mu.Lock()
+	d.ended, d.over = append(d.ended, r), d.over+1
+	d.mu.Unlock()
 	select {
 	case d.news <- struct{}{}:
 	default:
@@ -67,25 +67,10 @@ func (d *diary) note(text string) {
 func (d *diary) tell() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	ended := int(d.ended.Load()) // nobody changes their records any more
-	all := d.ledger.Records()
-	for ; d.told < ended; d.told++ {
-		d.writeLocked(all[d.told].Transaction)
-	}
-}
-
-// submit writes down the transaction that is under way, as unknown. Its goroutine waits
-// meanwhile: it has sent a write, or others have for it.
-func (d *diary) submit() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	all := d.ledger.Records()
-	r := all[len(all)-1]
-	now := draft{len(all), r.Runs, len(r.Ops)}
-	if now != d.draft {
-		d.draft = now
+	for _, r := range d.ended {
 		d.writeLocked(r.Transaction)
 	}
+	d.ended = nil
 }
 
 // writeLocked writes a transaction under a name that is unique among all processes.
@@ -114,49 +99,20 @@ func (d *diary) contradiction() error {
 	return fmt.Errorf("client %s: %w", d.client, err)
 }
 
-type diaryKey struct{}
-
-// withDiary makes the writes of transactions in ctx known to the diary before they are
-// sent, by way of a submitter.
-func withDiary(ctx context.Context, d *diary) context.Context {
-	return context.WithValue(ctx, diaryKey{}, d)
-}
-
-// submitter is a store before which transactions are written down. What the background
-// writes belongs to transactions that have been.
-type submitter struct{ backend.Backend }
-
-func (b submitter) Put(
-	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
-	submit(ctx)
-	return b.Backend.Put(ctx, name, data, c)
-}
-
-func (b submitter) Delete(ctx context.Context, name string, v backend.Version) error {
-	submit(ctx)
-	return b.Backend.Delete(ctx, name, v)
-}
-
-func submit(ctx context.Context) {
-	if d, ok := ctx.Value(diaryKey{}).(*diary); ok {
-		d.submit()
-	}
-}
-
 // killer is a store that is asked to write. Whoever is killed now leaves this history.
 type killer struct {
 	backend.Backend
-	t    *testing.T
-	out  *bytes.Buffer
-	left []history.Transaction
+	t     *testing.T
+	diary *diary // of a client that has begun
+	out   *bytes.Buffer
+	left  []history.Transaction
 }
 
 func (k *killer) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
 ) (backend.Version, error) {
-	if d, ok := ctx.Value(diaryKey{}).(*diary); ok && k.left == nil {
-		assert.Zero(k.t, d.ended.Load())
+	if k.diary != nil && k.left == nil {
+		assert.Zero(k.t, k.diary.over)
 		var err error
 		k.left, err = history.Decode(bytes.NewReader(k.out.Bytes()))
 		assert.NoError(k.t, err)
@@ -170,10 +126,11 @@ func TestDiary(t *testing.T) {
 	out := &bytes.Buffer{}
 	d := newDiary("7", 1, clock(), []string{"a"}, out)
 	k := &killer{Backend: memory.New(), t: t, out: out}
-	db, err := strictkv.Open(t.Context(), "diary", submitter{k})
+	db, err := strictkv.Open(t.Context(), "diary", k)
 	require.NoError(t, err)
+	k.diary = d
 	c := program.Deal("counter", 1, 3, nil)[0]
-	c.Run(withDiary(t.Context(), d), seam.Real(), db, d.ledger)
+	c.Run(t.Context(), seam.Real(), db, d.ledger)
 	d.tell()
 	require.NoError(t, db.Close(t.Context()))
 

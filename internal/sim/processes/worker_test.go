@@ -131,7 +131,7 @@ func (w worker) serve(ctx context.Context) error {
 		defer stop()
 		b = f
 	}
-	db, err := w.Place.open(ctx, submitter{b})
+	db, err := w.Place.open(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (w worker) serve(ctx context.Context) error {
 		id := w.Life*workerClients + i
 		d := newDiary(fmt.Sprint(id), w.Seed, w.Start, w.Place.Keys, out)
 		diaries = append(diaries, d)
-		wg.Go(func() { w.client(id).Run(withDiary(ctx, d), brisk{seam.Real()}, db, d.ledger) })
+		wg.Go(func() { w.client(id).Run(ctx, brisk{seam.Real()}, db, d.ledger) })
 		go func() {
 			for range d.news {
 				d.tell()
@@ -165,7 +165,7 @@ func (w worker) serve(ctx context.Context) error {
 }
 
 // blind are the workloads that write without reading.
-var blind = []string{"blind", "cancel", "mix"}
+var blind = []string{"blind", "cancel", "crowd", "mix"}
 
 // client makes the client with a number. It decides what the client does.
 func (w worker) client(id int) *program.Client {

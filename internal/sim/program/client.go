@@ -120,6 +120,9 @@ func (x *session) run(r *Record, fn func(t *tx) error) func(*strictkv.Tx) error 
 	return func(t *strictkv.Tx) error {
 		r.Ops = nil
 		r.Runs++
+		if x.l.Drafted != nil {
+			defer x.l.Drafted(r)
+		}
 		return fn(&tx{Tx: t, x: x, r: r})
 	}
 }

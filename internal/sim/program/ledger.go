@@ -22,6 +22,9 @@ type Ledger struct {
 	Now func() time.Duration
 	// Note, if not nil, is told when transactions begin and end.
 	Note func(text string)
+	// Drafted and Ended, if not nil, are told of a transaction after each run of its function,
+	// and when it has ended. They must not ask the ledger.
+	Drafted, Ended func(r *Record)
 
 	mu      sync.Mutex // guards all below
 	instant int64
@@ -89,6 +92,9 @@ func (l *Ledger) end(r *Record, err error) {
 	}
 	if l.Note != nil {
 		l.Note("end   " + r.String())
+	}
+	if l.Ended != nil {
+		l.Ended(r)
 	}
 }
 

@@ -85,6 +85,9 @@ func (x *session) drop() {
 	for i, k := range x.keys() {
 		all[i] = x.l.begin("drop", x.id, x.txs[x.next])
 		all[i].Ops = []history.Op{history.Delete(k)}
+		if x.l.Drafted != nil {
+			x.l.Drafted(all[i])
+		}
 	}
 	x.under.Add(1)
 	if _, err := x.coll.Drop(x.ctx); err == nil {
