@@ -531,7 +531,7 @@ var branches = []struct {
 			r.ride.err =`, ""},
 		{"a group has only read", `case err == nil && g.t.linked == nil:`, ""},
 		{"a group can't commit, and its riders go on by themselves", `o = turn.Solo`, ""},
-		{"a key that a rider before has used", `e.fetch = nil`, ""},
+		{"a key that a rider before has used", `e.fetch, e.lent = nil, true`, ""},
 	}},
 	{"sweep/sweep.go", []branch{
 		{"sweep: an intent is abandoned", `return p.settle(ctx, info)`, ""},
