@@ -122,7 +122,10 @@ func (c contention) run(t *testing.T) (o outcome) {
 	var before simulated.Counts
 	counts := make([]int, c.processes*c.workers)
 	took := make([][]time.Duration, len(counts))
-	time.AfterFunc(hotWarm, func() { before = sim.Counts() })
+	wg.Go(func() {
+		time.Sleep(hotWarm)
+		before = sim.Counts()
+	})
 	for i := range counts {
 		db, do := dbs[i/c.workers], c.job(i/c.workers, i%c.workers)
 		wg.Go(func() {
