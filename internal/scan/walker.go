@@ -97,7 +97,7 @@ func (s *Scanner) Walk(ctx context.Context, r Range, o WalkOptions) *Walker {
 	}
 	w.ctx, w.cancel = s.rt.WithCancel(ctx)
 	w.mu.Lock()
-	w.fillLocked()
+	w.fillLocked(false)
 	w.mu.Unlock()
 	return w
 }
@@ -110,7 +110,7 @@ func (w *Walker) Next() (item Item, ok bool, err error) {
 			w.mu.Unlock()
 			return Item{}, false, context.Canceled
 		}
-		w.fillLocked()
+		w.fillLocked(true)
 		if len(w.ahead) > 0 {
 			f := w.ahead[0]
 			w.mu.Unlock()
@@ -142,7 +142,6 @@ func (w *Walker) land(f *flight) (Item, bool, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ahead[0] = nil
 	w.ahead[0] = nil // else it would live as long as the array
 	w.ahead = w.ahead[1:]
 	w.bytes -= f.bytes
@@ -152,7 +151,7 @@ func (w *Walker) land(f *flight) (Item, bool, error) {
 	if f.Present() {
 		w.passed++
 	}
-	w.fillLocked()
+	w.fillLocked(false)
 	return f.Item, true, nil
 }
 
@@ -190,37 +189,37 @@ func (w *Walker) Listed() int {
 }
 
 // fillLocked puts cells into flight while there is room, and asks for the next page when
-// few are left. The caller holds w.mu.
-func (w *Walker) fillLocked() {
+// few are left. With as many as the limit asks for, it goes on only if the consumer wants one
+// more: he may have use for none of those. The caller holds w.mu.
+func (w *Walker) fillLocked(wanted bool) {
 	if w.stopped {
 		return
 	}
-	for len(w.listed) > 0 && w.roomLocked(&w.listed[0]) {
+	for len(w.listed) > 0 && w.roomLocked(&w.listed[0], wanted) {
 		f := &flight{Item: Item{Found: w.listed[0], Live: w.listed[0].live}}
 		w.listed = w.listed[1:]
 		w.ahead = append(w.ahead, f)
 		w.startLocked(f)
 	}
-	if w.asking == nil && w.err == nil && len(w.listed) < pageAhead && !w.enoughLocked() &&
+	if w.asking == nil && w.err == nil && len(w.listed) < pageAhead && !w.enoughLocked(wanted) &&
 		!w.pages.done() {
 		w.asking = w.rt.NewEvent()
 		w.goLocked(w.ask)
 	}
 }
 
-// roomLocked tells whether one more cell may be put into flight.
-func (w *Walker) roomLocked(f *Found) bool {
-	if len(w.ahead) == 0 {
-		return true
+// roomLocked tells whether one more cell may be put into flight. The caller holds w.mu.
+func (w *Walker) roomLocked(f *Found, wanted bool) bool {
+	if w.limit > 0 && w.passed+len(w.ahead) >= w.limit {
+		return wanted && len(w.ahead) == 0
 	}
-	return len(w.ahead) < aheadMax && w.bytes+f.Size <= aheadBytes &&
-		(w.limit == 0 || w.passed+len(w.ahead) < w.limit)
+	return len(w.ahead) == 0 || len(w.ahead) < aheadMax && w.bytes+f.Size <= aheadBytes
 }
 
 // enoughLocked tells whether the cells that are listed may be all that are wanted. The
 // caller holds w.mu.
-func (w *Walker) enoughLocked() bool {
-	return w.limit > 0 && w.live > 0 && w.passed+w.live >= w.limit
+func (w *Walker) enoughLocked(wanted bool) bool {
+	return w.limit > 0 && (w.live > 0 || !wanted) && w.passed+w.live >= w.limit
 }
 
 // startLocked begins to read what the listing does not tell. The caller holds w.mu.
@@ -301,7 +300,7 @@ func (w *Walker) ask() {
 	w.listed, w.err = append(w.listed, found...), err
 	w.asking.Set()
 	w.asking = nil
-	w.fillLocked()
+	w.fillLocked(false)
 }
 
 // load reads a cell, and its external value if there is room for that.

@@ -54,6 +54,37 @@ func TestWalkOrderAndBounds(t *testing.T) {
 	}
 }
 
+// With as many cells as the limit asks for, nothing is read or listed ahead any more; but the
+// consumer may go on.
+func TestWalkStopsAtItsLimit(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.fill(40)
+		w.net.reset()
+		const limit = 20
+		x := w.scans.Walk(w.ctx, scan.Range{Interval: w.interval("", ""), Limit: limit},
+			scan.WalkOptions{})
+		defer x.Stop()
+		next := func() {
+			_, ok, err := x.Next()
+			require.NoError(t, err)
+			require.True(t, ok)
+			synctest.Wait()
+		}
+		for range limit {
+			next()
+		}
+		lists, gets := w.net.reset()
+		assert.Equal(t, 1, lists)
+		assert.Equal(t, limit, gets)
+		for range limit {
+			next()
+		}
+		_, ok, err := x.Next()
+		require.NoError(t, err)
+		assert.False(t, ok)
+	})
+}
+
 // A reverse scan of more names than it keeps lists them twice, and no more.
 func TestWalkReverseInBoundedMemory(t *testing.T) {
 	inWorld(t, func(w *world) {
