@@ -14,7 +14,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,15 +23,7 @@ import (
 	"github.com/strictkv/strictkv/benchmarks/internal/virtual"
 )
 
-func main() {
-	virtual.Main(func(t *testing.T) error {
-		err := program(t, os.Args[1:], os.Stdout, os.Stderr)
-		if errors.Is(err, flag.ErrHelp) {
-			return nil
-		}
-		return err
-	})
-}
+func main() { virtual.Main(program) }
 
 // program runs the command with its arguments.
 func program(t *testing.T, args []string, out, progress io.Writer) error {

@@ -7,23 +7,30 @@ package virtual
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"testing"
 	"testing/synctest"
 )
 
-// Main runs a program as a test, and exits: with 0 if it returns nil, else with 1 after
-// it has printed the error. What it asks the test to clean up is done before.
-func Main(program func(t *testing.T) error) {
+// Program is a command with its arguments, where its results go, and where it tells of its
+// progress.
+type Program func(t *testing.T, args []string, out, progress io.Writer) error
+
+// Main runs a program as a test, with the arguments and the outputs of this process, and exits:
+// with 0 if it returns nil or has been asked for help, else with 1 after it has printed the
+// error. What it asks the test to clean up is done before.
+func Main(program Program) {
 	// The test's own flags keep their defaults: the arguments are the program's.
 	testing.Init()
 	_ = flag.CommandLine.Parse(nil)
 	run := func(t *testing.T) {
 		err := fmt.Errorf("the program has stopped")
-		t.Run("main", func(t *testing.T) { err = program(t) })
-		if err != nil {
+		t.Run("main", func(t *testing.T) { err = program(t, os.Args[1:], os.Stdout, os.Stderr) })
+		if err != nil && !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

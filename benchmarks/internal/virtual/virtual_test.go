@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"testing"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 	if what == "" {
 		os.Exit(m.Run())
 	}
-	virtual.Main(func(t *testing.T) error {
+	virtual.Main(func(t *testing.T, _ []string, _, _ io.Writer) error {
 		t.Cleanup(func() { fmt.Println("cleaned up") })
 		return virtual.Run(t, func(context.Context) error {
 			start := time.Now()
