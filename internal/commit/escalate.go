@@ -166,6 +166,7 @@ func (t *txn) escalate(used []*entry) error {
 		if err := t.settle([]*member{m}); err != nil {
 			return err
 		}
+		_, m.writer = m.base.Effective()
 		if relieved, err := t.makeRoom(m, 1); err != nil {
 			return err
 		} else if relieved {
@@ -330,6 +331,7 @@ func (l *locks) lock(m *member) error {
 				return err
 			}
 		}
+		_, m.writer = m.base.Effective()
 		if relieved, err := t.makeRoom(m, 0); err != nil {
 			return err
 		} else if relieved {
@@ -340,16 +342,6 @@ func (l *locks) lock(m *member) error {
 		}
 	}
 	return errLost
-}
-
-// makeRoom decides what the locking of a key folds, and makes room for marks.
-func (t *txn) makeRoom(m *member, extra int) (relieved bool, err error) {
-	_, m.writer = m.base.Effective()
-	m.fold = t.e.rs.FoldOf(m.base)
-	if cell.MarksAfter(m.base.Cell, m.fold)+extra <= cell.MarksMax {
-		return false, nil
-	}
-	return true, t.e.rs.Relieve(t.ctx, m.base, extra)
 }
 
 // place sends a lock. If the cell has changed, it is to be tried again: what decides the

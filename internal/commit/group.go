@@ -338,7 +338,7 @@ func (tx *Tx) sound() bool {
 func (tx *Tx) changed() []string {
 	var names []string
 	for _, e := range tx.entries {
-		if !e.lent && (e.op == opPut || e.op == opDelete) {
+		if !e.lent && e.own() {
 			names = append(names, e.name)
 		}
 	}

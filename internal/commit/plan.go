@@ -190,14 +190,20 @@ func (t *txn) relieve(p *plan) (relieved bool, err error) {
 		if i == 0 && p.mode() == cell.Pending && len(p.members) > 1 {
 			extra = 1
 		}
-		m.fold = t.e.rs.FoldOf(m.base)
-		if cell.MarksAfter(m.base.Cell, m.fold)+extra <= cell.MarksMax {
-			continue
-		}
-		relieved = true
-		if err := t.e.rs.Relieve(t.ctx, m.base, extra); err != nil {
+		made, err := t.makeRoom(m, extra)
+		if relieved = relieved || made; err != nil {
 			return true, err
 		}
 	}
 	return relieved, nil
+}
+
+// makeRoom decides what one member's write folds, and makes room for its marks and extra ones
+// more.
+func (t *txn) makeRoom(m *member, extra int) (made bool, err error) {
+	m.fold = t.e.rs.FoldOf(m.base)
+	if cell.MarksAfter(m.base.Cell, m.fold)+extra <= cell.MarksMax {
+		return false, nil
+	}
+	return true, t.e.rs.Relieve(t.ctx, m.base, extra)
 }

@@ -204,7 +204,7 @@ func (tx *Tx) recordLocked(name string) (e *entry, known bool, err error) {
 		return nil, true, err
 	}
 	e = tx.entryLocked(name)
-	if e.op == opPut || e.op == opDelete || e.read {
+	if e.own() || e.read {
 		return e, true, nil
 	}
 	rd, ok := tx.localLocked(name)
@@ -238,7 +238,7 @@ func (tx *Tx) record(name string) (*entry, error) {
 		tx.broken = err
 		return nil, err
 	}
-	if own := e.op == opPut || e.op == opDelete; !own && !e.read {
+	if !e.own() && !e.read {
 		e.setRead(rd)
 	}
 	return e, nil
@@ -422,12 +422,7 @@ func (tx *Tx) prefetchLocked(e *entry) {
 		return
 	}
 	t := tx.t
-	if rd, ok := tx.fresh[e.name]; ok {
-		e.known, e.base = true, rd
-		return
-	}
-	if rd, ok := t.cached(e.name); ok && t.recent(rd) {
-		t.e.stats.Hits.Add(1)
+	if rd, ok := tx.localLocked(e.name); ok {
 		e.known, e.base = true, rd
 		return
 	}
@@ -471,9 +466,7 @@ func (tx *Tx) Fail(err error) error {
 // writes tells whether the transaction writes anything. Locks alone need no write:
 // their keys are validated.
 func (tx *Tx) writes() bool {
-	return slices.ContainsFunc(tx.entries, func(e *entry) bool {
-		return e.op == opPut || e.op == opDelete
-	})
+	return slices.ContainsFunc(tx.entries, (*entry).own)
 }
 
 // fetched tells whether the cells of blind writes could be fetched.

@@ -438,7 +438,7 @@ var branches = []struct {
 		{"a key that is not known is taken to be absent", `store.NoObject(e.name)}`, ""},
 		{"needless: deletes of what is absent, and locks", `m.e.setRead(m.base)`, ""},
 		{"not needless", `!m.base.Absent() { return false`, ""},
-		{"a member is full of marks", `relieved = true`, ""},
+		{"a member is full of marks", `return true, t.e.rs.Relieve(t.ctx, m.base, extra)`, ""},
 	}},
 	{"commit/validate.go", []branch{
 		{"a member that was not sent is undecided",
