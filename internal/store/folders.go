@@ -40,21 +40,7 @@ func (s *Store) Folders(ctx context.Context, prefix string) iter.Seq2[string, er
 
 // Peek yields what List does, for who expects to stop soon: the first pages are small.
 func (s *Store) Peek(ctx context.Context, prefix string) iter.Seq2[backend.Info, error] {
-	return func(yield func(backend.Info, error) bool) {
-		o := backend.ListOptions{Prefix: s.FullName(prefix), Limit: peekMin}
-		for page, err := range s.pages(ctx, o, larger) {
-			if err != nil {
-				yield(backend.Info{}, err)
-				return
-			}
-			for _, info := range page.Objects {
-				info.Name = strings.TrimPrefix(info.Name, s.prefix)
-				if !yield(info, nil) {
-					return
-				}
-			}
-		}
-	}
+	return s.objects(ctx, backend.ListOptions{Prefix: s.FullName(prefix), Limit: peekMin}, larger)
 }
 
 func same(limit int) int { return limit }

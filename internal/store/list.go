@@ -12,23 +12,24 @@ import (
 // List yields the objects whose names begin with prefix, in byte order, page by page.
 // Names are relative to the database. An error ends it.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[backend.Info, error] {
+	return s.objects(ctx, backend.ListOptions{Prefix: s.FullName(prefix)}, same)
+}
+
+// objects yields the objects of a listing. next tells the limit of the page that follows.
+func (s *Store) objects(
+	ctx context.Context, o backend.ListOptions, next func(limit int) int,
+) iter.Seq2[backend.Info, error] {
 	return func(yield func(backend.Info, error) bool) {
-		o := backend.ListOptions{Prefix: s.FullName(prefix)}
-		for {
-			page, err := s.page(ctx, o)
+		for page, err := range s.pages(ctx, o, next) {
 			if err != nil {
 				yield(backend.Info{}, err)
 				return
 			}
 			for _, info := range page.Objects {
-				o.After = info.Name
 				info.Name = strings.TrimPrefix(info.Name, s.prefix)
 				if !yield(info, nil) {
 					return
 				}
-			}
-			if !page.More {
-				return
 			}
 		}
 	}
