@@ -315,7 +315,7 @@ var bugs = []bug{
 	if n := len(found); s.Limit > 0 && n > 0 {
 		rest.From, rest.To = found[0].Name, keyspace.UpTo(found[n-1].Name)
 	}
-`, "",
+`, "range",
 	},
 	{
 		"a listed version of a cell with an intent taken for its value",
