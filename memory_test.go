@@ -171,7 +171,8 @@ type hour struct {
 
 // TestNothingGrowsInAnHour runs it for an hour of virtual time. Every minute it rests
 // until all has been resolved, and what is left is measured: no goroutine, and a heap that
-// does not grow.
+// does not grow. Which cells the caches hold makes it differ by some percent from minute to
+// minute; so it is the means of half an hour each that are compared.
 func TestNothingGrowsInAnHour(t *testing.T) {
 	if raceEnabled() {
 		t.Skip("the race detector makes an hour too long: run without -race")
@@ -192,14 +193,13 @@ func TestNothingGrowsInAnHour(t *testing.T) {
 		for minute := range 60 {
 			h.minute()
 			require.Empty(t, others(), "goroutines of idle handles")
-			switch {
-			case minute < 10:
-				first += h.heap() / 10
-			case minute >= 50:
-				last += h.heap() / 10
+			if minute < 30 {
+				first += h.heap() / 30
+			} else {
+				last += h.heap() / 30
 			}
 		}
-		t.Logf("%d transactions; heap of %.0f bytes in the first ten minutes, %.0f in the last",
+		t.Logf("%d transactions; heap of %.0f bytes in the first half, %.0f in the second",
 			h.committed()-before, first, last)
 		assert.LessOrEqual(t, last, 1.02*first, "heap")
 		for _, db := range h.dbs {
