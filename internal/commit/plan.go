@@ -143,6 +143,18 @@ func (t *txn) latest(e *entry) resolve.Reading {
 	return resolve.Reading{Snapshot: store.NoObject(e.name)}
 }
 
+// again is a member to be locked, as it is known now.
+func (m *member) again(rd resolve.Reading, f cell.Fold) *member {
+	return &member{e: m.e, action: cell.Lock, base: rd, fold: f, result: store.NotApplied}
+}
+
+// learn takes over what was read of a cell that has refused a write.
+func (t *txn) learn(m *member) {
+	if m.refused.Cell != nil {
+		m.e.known, m.e.base = true, t.e.rs.Known(m.refused)
+	}
+}
+
 // startStale makes the members' bases the start of the function's next run.
 func (t *txn) startStale(p *plan) {
 	others := make([]resolve.Reading, len(p.others))

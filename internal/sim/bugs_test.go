@@ -241,7 +241,7 @@ var bugs = []bug{
 		`return l.Shape == cell.ShapeIntent || l.Shape == cell.ShapeTombstone ||`, "range-walk",
 	},
 	{
-		"a drop takes what it knows of a key for what is there", "internal/commit/remove.go",
+		"a drop takes what it knows of a key for what is there", "internal/commit/engine.go",
 		`if err != nil || x.value.Kind == cell.Absent {`,
 		`if err == nil && x.value.Kind == cell.Absent {
 			x.read = false
@@ -340,12 +340,12 @@ var bugs = []bug{
 `, "escalate",
 	},
 	{
-		"the function not run again on locked values", "internal/commit/escalate.go",
+		"the function not run again on locked values", "internal/commit/locks.go",
 		`if !e.outdated(m.base) {`,
 		`if true {`, "",
 	},
 	{
-		"a lock that is not given its value", "internal/commit/escalate.go",
+		"a lock that is not given its value", "internal/commit/locks.go",
 		`if i == 0 || m.action == cell.Lock {`,
 		`if i != 1 || m.action == cell.Lock {`, "",
 	},

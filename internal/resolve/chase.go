@@ -1,0 +1,160 @@
+package resolve
+
+import (
+	"context"
+	"time"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// Limits of chases.
+const (
+	// chasers is how many look at a cell in turn, looksMax how often they do in one chase.
+	chasers  = 4
+	looksMax = 64
+	// chasePauseMin is the shortest pause of a chaser.
+	chasePauseMin = time.Millisecond
+)
+
+// Chase is a race for one cell against writers who never look: each knows the version that
+// it has written itself, and replaces it right away. To read, and then to write upon what was
+// read, takes nearly as long as such a version lasts; what was read is of use only if it was
+// new. So several chasers look at the cell, one shortly after another, and whoever sees a
+// version that nobody has seen before tries to replace it at once, while the others look on.
+//
+// Of several tries only one can land, unless somebody has undone it in between. A cell with
+// an undecided intent is not chased: its owner, or its end, is to be waited for.
+type Chase struct {
+	// Base is what is known of the cell, which is final.
+	Base Reading
+	// Extra is the number of marks that a write must leave room for.
+	Extra int
+	// Priority is that of the transaction that chases.
+	Priority txid.Priority
+	// Try tries to replace the cell, and tells whether that has landed; if not, it may tell
+	// what it has seen. It is called several times at once.
+	Try func(rd Reading, f cell.Fold) (landed bool, seen store.Snapshot, err error)
+}
+
+// chase is one under way.
+type chase struct {
+	*Resolver
+	Chase
+	pause time.Duration
+	// on is the context of those who look, which stop ends.
+	on   context.Context
+	stop func()
+
+	mu   seam.Mutex // guards all below
+	over bool
+	// looks and tries count; tried is the version that the last try was to replace, last is
+	// the newest that was seen.
+	looks, tries int
+	tried        backend.Version
+	last         store.Snapshot
+}
+
+// Chase chases a cell until some try has landed, or the cell is not to be chased any more:
+// then it is in another state, or looks have been enough. It returns the newest that was
+// seen of it, if anything was.
+func (r *Resolver) Chase(ctx context.Context, o Chase) (store.Snapshot, error) {
+	on, stop := r.rt.WithCancel(ctx)
+	defer stop()
+	c := &chase{
+		Resolver: r, Chase: o, pause: max(r.st.PutLatency()/chasers, chasePauseMin),
+		on: on, stop: stop,
+	}
+	err := seam.Each(r.rt, chasers, func(i int) (err error) {
+		rd := o.Base
+		if i > 0 {
+			rd, err = c.look(time.Duration(i) * c.pause)
+		}
+		for err == nil && c.goesOn(rd) {
+			rd, err = c.step(rd)
+		}
+		c.end()
+		return err
+	})
+	return c.last, err
+}
+
+// step tries a version, or looks on. Either shows what the cell is then.
+func (c *chase) step(rd Reading) (Reading, error) {
+	if !c.takes(rd) {
+		return c.look(c.pause)
+	}
+	landed, seen, err := c.Try(rd, c.FoldOf(rd))
+	if landed {
+		c.end()
+	}
+	if landed || err != nil || seen.Cell == nil {
+		return rd, err
+	}
+	return c.Known(seen), nil
+}
+
+// look reads the cell after a pause. When the chase is over, it is of no interest any more.
+func (c *chase) look(pause time.Duration) (Reading, error) {
+	err := c.rt.Sleep(c.on, pause)
+	if err != nil {
+		return Reading{}, c.unlessOver(err)
+	}
+	s, err := c.Read(c.on, c.Base.Name)
+	if err != nil {
+		return Reading{}, c.unlessOver(err)
+	}
+	return c.Known(s), nil
+}
+
+func (c *chase) unlessOver(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return nil
+	}
+	return err
+}
+
+// goesOn tells whether the cell is to be chased on.
+func (c *chase) goesOn(rd Reading) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return false
+	}
+	if c.looks++; rd.Proved > c.last.Proved {
+		c.last = rd.Snapshot
+	}
+	return c.looks <= looksMax && (rd.Final() || c.own(rd)) &&
+		cell.MarksAfter(rd.Cell, c.FoldOf(rd))+c.Extra <= cell.MarksMax
+}
+
+// own tells whether the cell holds an intent of the transaction itself, of which some chaser
+// is about to learn.
+func (c *chase) own(rd Reading) bool {
+	return !rd.Final() && rd.Cell.Intent.Priority == c.Priority
+}
+
+// takes tells whether the version is one to try: the newest, and not tried yet.
+func (c *chase) takes(rd Reading) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.own(rd) || rd.Proved < c.last.Proved || c.tries > 0 && rd.Version == c.tried {
+		return false
+	}
+	c.tried = rd.Version
+	c.tries++
+	return true
+}
+
+// end tells the others, and those who look at once.
+func (c *chase) end() {
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	c.stop()
+}
