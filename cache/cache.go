@@ -80,12 +80,14 @@ func (c *Cache) Size() int64 {
 // Space is the part of a cache that belongs to one database.
 type Space struct {
 	cache         *Cache
-	cells, values place
+	cells, values slot // guarded by cache.mu
 }
 
 // Space returns the part for the database with that id.
 func (c *Cache) Space(id string) *Space {
-	return &Space{cache: c, cells: place{id, cells}, values: place{id, values}}
+	return &Space{
+		cache: c, cells: slot{place: place{id, cells}}, values: slot{place: place{id, values}},
+	}
 }
 
 // Tick is Cache.Tick.
@@ -96,7 +98,7 @@ func (s *Space) Lookup(name string) (Entry, bool) {
 	c := s.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.use(s.cells, name)
+	n := c.use(&s.cells, name)
 	if n == nil {
 		return Entry{}, false
 	}
@@ -113,7 +115,8 @@ func (s *Space) Learn(name string, e Entry) {
 	if c.epoch.start.IsZero() {
 		c.epoch.start = e.Until
 	}
-	if n := c.use(s.cells, name); n != nil {
+	n := c.use(&s.cells, name)
+	if n != nil {
 		switch old := n.fact; {
 		case old.version == e.Version && e.Version != "":
 			c.epoch.confirm(&n.fact, e)
@@ -124,5 +127,8 @@ func (s *Space) Learn(name string, e Entry) {
 		}
 	}
 	f, cost := c.epoch.newFact(e)
-	c.put(s.cells, name, f, cost)
+	if n == nil {
+		n = c.insert(&s.cells, name)
+	}
+	c.put(n, f, cost)
 }

@@ -127,7 +127,8 @@ type place struct {
 type shelf struct {
 	place place
 	nodes map[string]*node
-	most  int // nodes since the map was made
+	most  int  // nodes since the map was made
+	gone  bool // it was empty, and is not the shelf of its place any more
 }
 
 func (s *shelf) add(n *node) {
@@ -145,17 +146,26 @@ func (s *shelf) remove(n *node) {
 	maps.Copy(s.nodes, old)
 }
 
+// slot is a place, and the shelf that was there when it was last looked for: to find that
+// costs as much as to find a node.
+type slot struct {
+	place place
+	shelf *shelf
+}
+
 // find returns the node for a name, or nil.
-func (c *Cache) find(p place, name string) *node {
-	if s := c.shelves[p]; s != nil {
-		return s.nodes[name]
+func (c *Cache) find(at *slot, name string) *node {
+	if at.shelf == nil || at.shelf.gone {
+		if at.shelf = c.shelves[at.place]; at.shelf == nil {
+			return nil
+		}
 	}
-	return nil
+	return at.shelf.nodes[name]
 }
 
 // use is find for somebody who needs the node.
-func (c *Cache) use(p place, name string) *node {
-	n := c.find(p, name)
+func (c *Cache) use(at *slot, name string) *node {
+	n := c.find(at, name)
 	if n != nil {
 		c.recent.remove(n)
 		c.recent.push(n)
@@ -163,12 +173,8 @@ func (c *Cache) use(p place, name string) *node {
 	return n
 }
 
-// put keeps f, whose cell takes cost bytes, under a name; what was there goes.
-func (c *Cache) put(p place, name string, f fact, cost int) {
-	n := c.find(p, name)
-	if n == nil {
-		n = c.insert(p, name)
-	}
+// put keeps f, whose cell takes cost bytes, in a node; what was there goes.
+func (c *Cache) put(n *node, f fact, cost int) {
 	n.fact = f
 	total := int64(cost + slotSize + cell.Allocated(int(unsafe.Sizeof(*n))) +
 		cell.Allocated(len(n.name)) + cell.Allocated(len(f.version)))
@@ -183,14 +189,13 @@ func (c *Cache) put(p place, name string, f fact, cost int) {
 
 // insert makes a node that costs nothing yet. The name is copied: it may be part of a
 // longer string, which would live as long.
-func (c *Cache) insert(p place, name string) *node {
-	s := c.shelves[p]
-	if s == nil {
-		s = &shelf{place: p, nodes: map[string]*node{}}
-		c.shelves[p] = s
+func (c *Cache) insert(at *slot, name string) *node {
+	if at.shelf == nil {
+		at.shelf = &shelf{place: at.place, nodes: map[string]*node{}}
+		c.shelves[at.place] = at.shelf
 	}
-	n := &node{shelf: s, name: strings.Clone(name)}
-	s.add(n)
+	n := &node{shelf: at.shelf, name: strings.Clone(name)}
+	at.shelf.add(n)
 	c.recent.push(n)
 	return n
 }
@@ -200,6 +205,7 @@ func (c *Cache) remove(n *node) {
 	c.size -= n.cost
 	n.shelf.remove(n)
 	if len(n.shelf.nodes) == 0 {
+		n.shelf.gone = true
 		delete(c.shelves, n.shelf.place)
 	}
 }

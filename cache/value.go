@@ -12,7 +12,7 @@ func (s *Space) Value(name string) ([]byte, bool) {
 	c := s.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.use(s.values, name)
+	n := c.use(&s.values, name)
 	if n == nil {
 		return nil, false
 	}
@@ -32,8 +32,8 @@ func (s *Space) LearnValue(name string, data []byte) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.use(s.values, name) == nil { // else it is the same
-		c.put(s.values, name, f, cost)
+	if c.use(&s.values, name) == nil { // else it is the same
+		c.put(c.insert(&s.values, name), f, cost)
 	}
 }
 
@@ -42,7 +42,7 @@ func (s *Space) ForgetValue(name string) {
 	c := s.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n := c.find(s.values, name); n != nil {
+	if n := c.find(&s.values, name); n != nil {
 		c.remove(n)
 	}
 }
