@@ -6,24 +6,20 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"strings"
-	"time"
-)
 
-// killPauseMax bounds the random time between two kills.
-const killPauseMax = 150 * time.Millisecond
+	"github.com/strictkv/strictkv/examples/internal/crew"
+)
 
 // analytics starts workers, kills them, and checks their work.
 type analytics struct {
-	place                 place
+	place                 crew.Place
+	shift                 crew.Shift
 	ingesters, compactors int
-	time                  time.Duration
-	kill                  bool
-	kills                 int
 	out                   io.Writer
 
 	e       *events
-	running []*process // the ingesters, then the compactors
+	names   []string // of those that run: the ingesters, then the compactors
+	running []*crew.Process[sum]
 	// acked are the sums that ingesters which have ended had been acknowledged.
 	acked map[string]sum
 	// killed counts ingesters and compactors.
@@ -37,10 +33,7 @@ func (a *analytics) run(interrupted context.Context) (err error) {
 	if a.ingesters < 1 || a.compactors < 1 {
 		return errors.New("there must be 1 ingester and 1 compactor at least")
 	}
-	if strings.HasPrefix(a.place.Bucket, "mem:") {
-		return errors.New("workers are processes, which share no memory: want another bucket")
-	}
-	db, err := a.place.open(ctx)
+	db, err := a.place.Open(ctx, "analytics")
 	if err != nil {
 		return err
 	}
@@ -58,53 +51,35 @@ func (a *analytics) run(interrupted context.Context) (err error) {
 	return a.compare(b)
 }
 
-// crew starts the workers and kills some, until the time is over or enough are killed, or
-// stop.
+// crew starts the workers, and lets their shift pass.
 func (a *analytics) crew(stop <-chan struct{}) error {
-	a.running = make([]*process, a.ingesters+a.compactors)
-	for i := range a.running {
+	n := a.ingesters + a.compactors
+	a.running, a.names = make([]*crew.Process[sum], n), make([]string, n)
+	for i := range n {
 		if err := a.start(i); err != nil {
 			return err
 		}
 	}
-	var over <-chan time.Time
-	if a.kills == 0 {
-		over = time.After(a.time)
-	}
-	for a.kills == 0 || a.killed[0]+a.killed[1] < a.kills {
-		var next <-chan time.Time
-		if a.kill || a.kills > 0 {
-			next = time.After(rand.N(killPauseMax))
-		}
-		select {
-		case <-stop:
-			return nil
-		case <-over:
-			return nil
-		case <-next:
-		}
-		if err := a.replace(rand.IntN(len(a.running))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.shift.Pass(stop, func() error { return a.replace(rand.IntN(n)) })
 }
 
+func (a *analytics) compacts(i int) bool { return i >= a.ingesters }
+
 func (a *analytics) start(i int) (err error) {
-	w := worker{Name: fmt.Sprintf("%016x", rand.Uint64()), Compacts: i >= a.ingesters}
-	w.Place = a.place
-	a.running[i], err = start(w)
+	name := fmt.Sprintf("%016x", rand.Uint64())
+	a.names[i] = name
+	a.running[i], err = crew.Start[sum]("process "+name,
+		worker{Name: name, Compacts: a.compacts(i), Place: a.place})
 	return err
 }
 
 // replace kills a worker, and starts another in its place.
 func (a *analytics) replace(i int) error {
-	p := a.running[i]
-	if err := p.kill(); err != nil {
+	if err := a.running[i].Kill(); err != nil {
 		return err
 	}
 	a.ended(i)
-	if p.worker.Compacts {
+	if a.compacts(i) {
 		a.killed[1]++
 	} else {
 		a.killed[0]++
@@ -114,11 +89,10 @@ func (a *analytics) replace(i int) error {
 
 // ended notes what a worker that has ended had been acknowledged.
 func (a *analytics) ended(i int) {
-	p := a.running[i]
-	a.running[i] = nil
-	if !p.worker.Compacts {
-		a.acked[p.worker.Name] = p.report()
+	if !a.compacts(i) {
+		a.acked[a.names[i]] = a.running[i].Last()
 	}
+	a.running[i] = nil
 }
 
 // finish ends the workers that run.
@@ -126,7 +100,7 @@ func (a *analytics) finish() error {
 	var errs []error
 	for i, p := range a.running {
 		if p != nil {
-			errs = append(errs, p.finish())
+			errs = append(errs, p.Finish())
 			a.ended(i)
 		}
 	}

@@ -14,20 +14,21 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/examples/internal/crew"
 )
 
 var full = flag.Bool("full", false, "kill 200 processes on a folder")
 
 func TestMain(m *testing.M) {
-	serveIfWorker()
+	crew.Serve[worker]()
 	// A library of the SDK starts one goroutine for the life of the process.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"))
 }
 
 // folder is a place of the test's own.
-func folder(t *testing.T) place {
-	return place{Dir: t.TempDir(), Patience: 300 * time.Millisecond}
+func folder(t *testing.T) crew.Place {
+	return crew.Place{Dir: t.TempDir(), Patience: 300 * time.Millisecond}
 }
 
 // mustRun runs the program on a folder, and returns what it has printed.
@@ -42,7 +43,7 @@ func mustRun(t *testing.T, a *analytics) string {
 
 func TestSums(t *testing.T) {
 	a := &analytics{place: folder(t)}
-	a.ingesters, a.compactors, a.time = 2, 1, 250*time.Millisecond
+	a.ingesters, a.compactors, a.shift.Time = 2, 1, 250*time.Millisecond
 	assert.Contains(t, mustRun(t, a), "the sums are equal")
 	total := sum{}
 	for _, s := range a.acked {
@@ -54,24 +55,24 @@ func TestSums(t *testing.T) {
 
 func TestKills(t *testing.T) {
 	a := &analytics{place: folder(t)}
-	a.ingesters, a.compactors, a.kills = 2, 2, 8
+	a.ingesters, a.compactors, a.shift.Kills = 2, 2, 8
 	if *full {
-		a.kills = 200
+		a.shift.Kills = 200
 	}
 	mustRun(t, a)
-	assert.Equal(t, a.kills, a.killed[0]+a.killed[1])
+	assert.Equal(t, a.shift.Kills, a.killed[0]+a.killed[1])
 }
 
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a := &analytics{place: folder(t), out: &bytes.Buffer{}}
-	a.ingesters, a.compactors, a.time = 1, 1, time.Hour
+	a.ingesters, a.compactors, a.shift.Time = 1, 1, time.Hour
 	require.NoError(t, a.run(ctx))
 }
 
 func TestArguments(t *testing.T) {
-	a := &analytics{place: place{Bucket: "mem://name"}, ingesters: 1, compactors: 1}
+	a := &analytics{place: crew.Place{Bucket: "mem://name"}, ingesters: 1, compactors: 1}
 	require.ErrorContains(t, a.run(t.Context()), "share no memory")
 	a.compactors = 0
 	require.ErrorContains(t, a.run(t.Context()), "at least")
@@ -167,7 +168,7 @@ func TestBooksBalanceAtAnyTime(t *testing.T) {
 // TestViolation: sums that differ make the whole program fail.
 func TestViolation(t *testing.T) {
 	p := folder(t)
-	db, err := p.open(t.Context())
+	db, err := p.Open(t.Context(), "analytics")
 	require.NoError(t, err)
 	e := newEvents(db.DB)
 	_, err = e.append(t.Context(), "p", sum{}, three)

@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/examples/internal/crew"
 )
 
 const (
-	// killPauseMax bounds the random time between two kills.
-	killPauseMax = 120 * time.Millisecond
 	// checkPause is the time between two checks of the total while workers run.
 	checkPause = 20 * time.Millisecond
 	// grace is what a crash may delay a transaction by, beyond the patience.
@@ -23,15 +21,14 @@ const (
 
 // bank starts workers, kills them, and checks their work.
 type bank struct {
-	place   place
-	workers int
-	time    time.Duration
-	kill    bool
-	kills   int
-	out     io.Writer
+	place    crew.Place
+	shift    crew.Shift
+	workers  int
+	accounts int
+	out      io.Writer
 
 	a       *accounts
-	running []*process
+	running []*crew.Process[report]
 	// counts are the transfers of each worker when its process was started.
 	counts []int64
 	tally  tally
@@ -55,18 +52,15 @@ type tally struct {
 // wrong then.
 func (b *bank) run(interrupted context.Context) (err error) {
 	ctx := context.WithoutCancel(interrupted)
-	if b.place.Accounts < 2 || b.workers < 1 {
+	if b.accounts < 2 || b.workers < 1 {
 		return errors.New("there must be 2 accounts and 1 worker at least")
 	}
-	if strings.HasPrefix(b.place.Bucket, "mem:") {
-		return errors.New("workers are processes, which share no memory: want another bucket")
-	}
-	db, err := b.place.open(ctx)
+	db, err := b.place.Open(ctx, "bank")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close(ctx)) }()
-	b.a = newAccounts(db.DB, b.place.Accounts)
+	b.a = newAccounts(db.DB, b.accounts)
 	if err := b.a.open(ctx); err != nil {
 		return fmt.Errorf("open the accounts: %w", err)
 	}
@@ -85,7 +79,8 @@ func (b *bank) run(interrupted context.Context) (err error) {
 
 // crew lets workers run for the time, or until stop, and checks what they leave.
 func (b *bank) crew(ctx context.Context, stop <-chan struct{}) error {
-	b.running, b.counts = make([]*process, b.workers), make([]int64, b.workers)
+	b.running = make([]*crew.Process[report], b.workers)
+	b.counts = make([]int64, b.workers)
 	before := int64(0)
 	for i := range b.running {
 		if err := b.start(ctx, i); err != nil {
@@ -117,7 +112,8 @@ func (b *bank) start(ctx context.Context, i int) (err error) {
 	if b.counts[i], err = b.a.count(ctx, i); err != nil {
 		return err
 	}
-	b.running[i], err = start(worker{ID: i, Place: b.place})
+	b.running[i], err = crew.Start[report](fmt.Sprintf("worker %d", i),
+		worker{ID: i, Place: b.place, Accounts: b.accounts})
 	return err
 }
 
@@ -126,34 +122,9 @@ func (b *bank) watch(ctx context.Context, stop <-chan struct{}) error {
 	watched, cancel := context.WithCancel(ctx)
 	checked := make(chan error, 1)
 	go func() { checked <- b.audit(watched) }()
-	err := b.disturb(ctx, stop)
+	err := b.shift.Pass(stop, func() error { return b.replace(ctx, rand.IntN(b.workers)) })
 	cancel()
 	return errors.Join(err, <-checked)
-}
-
-// disturb kills workers, if that is asked for, until the time is over, or stop.
-func (b *bank) disturb(ctx context.Context, stop <-chan struct{}) error {
-	var over <-chan time.Time
-	if b.kills == 0 {
-		over = time.After(b.time)
-	}
-	for b.kills == 0 || b.tally.kills < b.kills {
-		var next <-chan time.Time
-		if b.kill || b.kills > 0 {
-			next = time.After(rand.N(killPauseMax))
-		}
-		select {
-		case <-stop:
-			return nil
-		case <-over:
-			return nil
-		case <-next:
-		}
-		if err := b.replace(ctx, rand.IntN(b.workers)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // audit checks the total again and again. A check is a long transaction among many short
@@ -179,7 +150,7 @@ func (b *bank) audit(ctx context.Context) error {
 
 // replace kills a worker, and starts another in its place.
 func (b *bank) replace(ctx context.Context, i int) error {
-	if err := b.running[i].kill(); err != nil {
+	if err := b.running[i].Kill(); err != nil {
 		return err
 	}
 	b.tally.kills++
@@ -191,10 +162,10 @@ func (b *bank) replace(ctx context.Context, i int) error {
 
 // settle compares what a worker has said with what it has done, once it has ended.
 func (b *bank) settle(ctx context.Context, i int) error {
-	p := b.running[i]
+	r := b.running[i].Last()
 	b.running[i] = nil
-	b.tally.stats = sum(b.tally.stats, p.report().Stats)
-	more, err := p.compare(ctx, b.a, b.counts[i])
+	b.tally.stats = sum(b.tally.stats, r.Stats)
+	more, err := r.compare(ctx, b.a, i, b.counts[i])
 	if more {
 		b.tally.unsaid++
 	}
@@ -206,7 +177,7 @@ func (b *bank) finish(ctx context.Context) error {
 	var errs []error
 	for i, p := range b.running {
 		if p != nil {
-			errs = append(errs, p.finish(), b.settle(ctx, i))
+			errs = append(errs, p.Finish(), b.settle(ctx, i))
 		}
 	}
 	return errors.Join(errs...)

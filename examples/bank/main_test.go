@@ -15,12 +15,13 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/bucketurl/bucketurltest"
 	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/examples/internal/crew"
 )
 
 var full = flag.Bool("full", false, "kill 200 workers on a folder and 50 on each bucket")
 
 func TestMain(m *testing.M) {
-	serveIfWorker()
+	crew.Serve[worker]()
 	// A library of the SDK starts one goroutine for the life of the process.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"))
@@ -35,8 +36,8 @@ func kills(few, all int) int {
 }
 
 func TestTransfers(t *testing.T) {
-	b := &bank{place: place{Dir: t.TempDir(), Accounts: 8, Patience: time.Second}}
-	b.workers, b.time = 3, 500*time.Millisecond
+	b := &bank{place: crew.Place{Dir: t.TempDir(), Patience: time.Second}, accounts: 8}
+	b.workers, b.shift.Time = 3, 500*time.Millisecond
 	out := b.mustRun(t)
 	assert.Contains(t, out, "the total is right")
 	assert.Positive(t, b.tally.transfers)
@@ -44,27 +45,29 @@ func TestTransfers(t *testing.T) {
 }
 
 func TestKillsOnFolder(t *testing.T) {
-	b := &bank{place: place{Dir: t.TempDir(), Accounts: 8, Patience: time.Second}}
-	b.workers, b.kills = 4, kills(20, 200)
+	b := &bank{place: crew.Place{Dir: t.TempDir(), Patience: time.Second}, accounts: 8}
+	b.workers, b.shift.Kills = 4, kills(20, 200)
 	b.mustRun(t)
-	assert.Equal(t, b.kills, b.tally.kills)
+	assert.Equal(t, b.shift.Kills, b.tally.kills)
 	assert.Positive(t, b.tally.transfers)
 }
 
 func TestKillsOnBucket(t *testing.T) {
 	for _, store := range bucketurltest.Stores {
 		t.Run(store.Name, func(t *testing.T) {
-			b := &bank{place: place{Bucket: store.Bucket(t), Accounts: 8, Patience: time.Second}}
-			b.workers, b.kills = 4, kills(5, 50)
+			p := crew.Place{Bucket: store.Bucket(t), Patience: time.Second}
+			b := &bank{place: p, accounts: 8}
+			b.workers, b.shift.Kills = 4, kills(5, 50)
 			b.mustRun(t)
-			assert.Equal(t, b.kills, b.tally.kills)
+			assert.Equal(t, b.shift.Kills, b.tally.kills)
 			assert.Positive(t, b.tally.transfers)
 		})
 	}
 }
 
 func TestMemory(t *testing.T) {
-	b := &bank{place: place{Bucket: "mem://name", Accounts: 8}, workers: 2, out: &bytes.Buffer{}}
+	b := &bank{place: crew.Place{Bucket: "mem://name"}, accounts: 8, workers: 2}
+	b.out = &bytes.Buffer{}
 	require.ErrorContains(t, b.run(t.Context()), "share no memory")
 }
 
@@ -81,8 +84,8 @@ func (b *bank) mustRun(t *testing.T) string {
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	b := &bank{place: place{Dir: t.TempDir(), Accounts: 2, Patience: time.Second}}
-	b.workers, b.time, b.out = 2, time.Hour, &bytes.Buffer{}
+	b := &bank{place: crew.Place{Dir: t.TempDir(), Patience: time.Second}, accounts: 2}
+	b.workers, b.shift.Time, b.out = 2, time.Hour, &bytes.Buffer{}
 	require.NoError(t, b.run(ctx))
 }
 
@@ -122,13 +125,13 @@ func TestSound(t *testing.T) {
 
 // TestViolation: a total that is wrong makes the whole program fail.
 func TestViolation(t *testing.T) {
-	p := place{Dir: t.TempDir(), Accounts: 2, Patience: time.Second}
-	db, err := p.open(t.Context())
+	b := &bank{place: crew.Place{Dir: t.TempDir(), Patience: time.Second}, accounts: 2, workers: 1}
+	b.out = &bytes.Buffer{}
+	db, err := b.place.Open(t.Context(), "bank")
 	require.NoError(t, err)
-	a := newAccounts(db.DB, p.Accounts)
+	a := newAccounts(db.DB, b.accounts)
 	a.set(t, a.account(0), startBalance-1)
 	require.NoError(t, db.Close(t.Context()))
-	b := &bank{place: p, workers: 1, out: &bytes.Buffer{}}
 	require.ErrorIs(t, b.run(t.Context()), errViolation)
 }
 
@@ -177,8 +180,8 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			a.set(t, a.counter(1), x.count)
-			p := &process{worker: worker{ID: 1}, last: report{Acked: x.acked, Doubts: x.doubts}}
-			more, err := p.compare(t.Context(), a, x.before)
+			r := report{Acked: x.acked, Doubts: x.doubts}
+			more, err := r.compare(t.Context(), a, 1, x.before)
 			assert.Equal(t, x.more, more)
 			if x.violation {
 				assert.ErrorIs(t, err, errViolation)

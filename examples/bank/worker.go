@@ -2,31 +2,21 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/signal"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/examples/internal/crew"
 )
 
-// workerEnv makes a process a worker; its value is the worker as JSON.
-const workerEnv = "STRICTKV_BANK_WORKER"
-
-// workerFailed is the exit status of a worker that has failed: not that of one that was
-// killed, on any system.
-const workerFailed = 3
-
-// worker is a process that makes transfers until its standard input is closed, or it is
-// killed.
+// worker is a process that makes transfers.
 type worker struct {
-	ID    int
-	Place place
+	ID       int
+	Place    crew.Place
+	Accounts int
 }
 
-// report is what a worker says after each transaction, as a line of JSON.
+// report is what a worker says after each transaction.
 type report struct {
 	// Acked is the worker's count of transfers as last acknowledged to it, 0 if none
 	// has been.
@@ -36,61 +26,20 @@ type report struct {
 	Stats  strictkv.Stats
 }
 
-// serveIfWorker does not return if the environment makes this process a worker.
-func serveIfWorker() {
-	env := os.Getenv(workerEnv)
-	if env == "" {
-		return
-	}
-	var w worker
-	if err := json.Unmarshal([]byte(env), &w); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", workerEnv, err)
-		os.Exit(workerFailed)
-	}
-	os.Exit(w.serve())
-}
-
-// env is what makes a process this worker.
-func (w worker) env() (string, error) {
-	b, err := json.Marshal(w)
-	return workerEnv + "=" + string(b), err
-}
-
-// serve is the life of a worker's process, and returns its exit status. An interrupt from
-// the terminal is for the bank, which then ends its workers.
-func (w worker) serve() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := w.run(context.WithoutCancel(ctx), os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintf(os.Stderr, "worker %d: %v\n", w.ID, err)
-		return workerFailed
-	}
-	return 0
-}
-
-func (w worker) run(ctx context.Context, in io.Reader, out io.Writer) error {
-	db, err := w.Place.open(ctx)
+// Run makes transfers until stop.
+func (w worker) Run(ctx context.Context, stop <-chan struct{}, tell crew.Report) error {
+	db, err := w.Place.Open(ctx, "bank")
 	if err != nil {
 		return err
 	}
-	stop := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(io.Discard, in)
-		stop <- err
-	}()
-	err = w.work(ctx, newAccounts(db.DB, w.Place.Accounts), json.NewEncoder(out), stop)
+	err = w.work(ctx, newAccounts(db.DB, w.Accounts), stop, tell)
 	return errors.Join(err, db.Close(ctx))
 }
 
-// work makes transfers until stop.
-func (w worker) work(ctx context.Context, a *accounts, out *json.Encoder, stop <-chan error) error {
-	var r report
-	for {
-		select {
-		case err := <-stop:
-			return err
-		default:
-		}
+func (w worker) work(
+	ctx context.Context, a *accounts, stop <-chan struct{}, tell crew.Report,
+) error {
+	for r := (report{}); !crew.Over(stop); {
 		n, err := a.transfer(ctx, w.ID)
 		switch {
 		case err == nil:
@@ -101,8 +50,32 @@ func (w worker) work(ctx context.Context, a *accounts, out *json.Encoder, stop <
 			return fmt.Errorf("transfer: %w", err)
 		}
 		r.Stats = a.db.Stats()
-		if err := out.Encode(r); err != nil {
-			return fmt.Errorf("report: %w", err)
+		if err := tell(r); err != nil {
+			return err
 		}
 	}
+	return nil
 }
+
+// compare checks that what a worker had acknowledged is there, and no more than it can
+// have begun since. It tells whether there is more.
+func (r report) compare(
+	ctx context.Context, a *accounts, worker int, before int64,
+) (more bool, err error) {
+	count, err := a.count(ctx, worker)
+	acked := max(before, r.Acked)
+	switch {
+	case err != nil:
+		return false, err
+	case count < acked:
+		return false, violation("worker %d: %d transfers, but %d had been acknowledged",
+			worker, count, acked)
+	case count > acked+r.Doubts+1:
+		return false, violation("worker %d: %d transfers, but only %d and %d in doubt were begun",
+			worker, count, acked+1, r.Doubts)
+	}
+	return count > acked, nil
+}
+
+// sum adds up what workers tell of themselves.
+func sum(s, t strictkv.Stats) strictkv.Stats { return s.Sub(strictkv.Stats{}.Sub(t)) }
