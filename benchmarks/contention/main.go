@@ -45,7 +45,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	seeds := f.Int("seeds", 3, "how often to measure")
 	all := f.Bool("goals", false, "measure all goals, with the latencies of gcs")
 	to := report.Output{Table: out}
-	f.StringVar(&to.Base, "out", "", "write results to this path, with .csv and .json added")
+	to.Flag(f)
 	dir := f.String("plots", "", "measure counters and overlapping keys, or with "+
 		"-goals those,\nand put the results into this folder and the documents above it")
 	if err := f.Parse(args); err != nil {
@@ -65,7 +65,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return showGoals(to, *dir, rows, checks)
+		return report.Goals(to, "contention", *dir, rows, checks)
 	}
 	if *dir != "" {
 		swept, err := sweep(t, s, *seeds, progress)

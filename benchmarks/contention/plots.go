@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/strictkv/strictkv/benchmarks/internal/chart"
-	"github.com/strictkv/strictkv/benchmarks/internal/report"
-	"github.com/strictkv/strictkv/benchmarks/internal/target"
 )
 
 // The sweeps: workers of one counter, each in a process of its own or all in one; and how
@@ -54,18 +52,6 @@ func plots(dir string, s sweeps) (failed error) {
 		failed = errors.Join(failed, c.Write(filepath.Join(dir, name+".png")))
 	}
 	return failed
-}
-
-// showGoals prints the goals, and puts them into the documents, if there is a folder.
-func showGoals(to report.Output, dir string, rows []row, checks []target.Row) error {
-	if to.Base != "" {
-		to.Base += "-goals"
-	}
-	err := errors.Join(report.Show(to, "-runs", rows), report.Show(to, "", checks))
-	if err != nil || dir == "" {
-		return err
-	}
-	return report.InsertTable(dir, "contention goals", checks)
 }
 
 const (

@@ -43,7 +43,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	seeds := f.Int("seeds", 3, "how often to measure")
 	all := f.Bool("goals", false, "measure all goals, with the latencies of gcs")
 	to := report.Output{Table: out}
-	f.StringVar(&to.Base, "out", "", "write results to this path, with .csv and .json added")
+	to.Flag(f)
 	standIns := f.String("stores", "", "measure these stand-ins, and what they do alone")
 	dir := f.String("plots", "",
 		"put the results into this folder, drawn too, and into the documents above it")
@@ -71,7 +71,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return showGoals(to, *dir, rows, checks)
+		return report.Goals(to, "mixed", *dir, rows, checks)
 	}
 	sweep, err := numbers(*clients)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/strictkv/strictkv/benchmarks/internal/chart"
 	"github.com/strictkv/strictkv/benchmarks/internal/report"
-	"github.com/strictkv/strictkv/benchmarks/internal/target"
 )
 
 // summary is a line of the documents' table: medians over the runs.
@@ -54,18 +53,6 @@ func plots(dir string, rows []row) (failed error) {
 	}
 	return errors.Join(failed, report.InsertTable(dir, "mixed", summaries(rows)),
 		report.InsertMachine(dir))
-}
-
-// showGoals prints the goals, and puts them into the documents, if there is a folder.
-func showGoals(to report.Output, dir string, rows []row, checks []target.Row) error {
-	if to.Base != "" {
-		to.Base += "-goals"
-	}
-	err := errors.Join(report.Show(to, "-runs", rows), report.Show(to, "", checks))
-	if err != nil || dir == "" {
-		return err
-	}
-	return report.InsertTable(dir, "mixed goals", checks)
 }
 
 // showStores prints what was measured on stand-ins, and puts it into the documents, if there

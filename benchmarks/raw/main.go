@@ -29,7 +29,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	o.Flags(f)
 	n := f.Int("n", 100, "requests of each kind and size")
 	to := report.Output{Table: out}
-	f.StringVar(&to.Base, "out", "", "write results to this path, with .csv and .json added")
+	to.Flag(f)
 	if err := f.Parse(args); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	f.StringVar(&o.Profile, "profile", "gcs", "simulated store: "+bucket.ProfileNames())
 	runs := f.Int("runs", 300, "transactions of each kind that are timed")
 	to := report.Output{Table: out}
-	f.StringVar(&to.Base, "out", "", "write results to this path, with .csv and .json added")
+	to.Flag(f)
 	dir := f.String("plots", "", "put the results into this folder, and the document above it")
 	if err := f.Parse(args); err != nil {
 		return err

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -32,16 +31,10 @@ func (s *Store) ListPage(
 	if after != "" {
 		o.After = s.FullName(after)
 	}
-	var page backend.Page
-	var asked Asked
-	err := s.retry(ctx, func(ctx context.Context) (err error) {
-		asked = Asked{Proved: s.Tick(), Until: s.rt.Now()}
-		s.counts.Lists.Add(1)
-		page, err = s.backend.List(ctx, o)
-		return err
-	})
+	asked := Asked{Proved: s.Tick(), Until: s.rt.Now()} // or later, if it is sent again
+	page, err := s.page(ctx, o)
 	if err != nil {
-		return Page{}, fmt.Errorf("list %q: %w", o.Prefix, err)
+		return Page{}, err
 	}
 	for i := range page.Objects {
 		page.Objects[i].Name = strings.TrimPrefix(page.Objects[i].Name, s.prefix)

@@ -5,6 +5,8 @@ package report
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -119,6 +121,24 @@ type Output struct {
 	Table io.Writer
 	// Base is the name of the files that get them, without extension; empty: none.
 	Base string
+}
+
+// Flag defines the flag for Base.
+func (o *Output) Flag(f *flag.FlagSet) {
+	f.StringVar(&o.Base, "out", "", "write results to this path, with .csv and .json added")
+}
+
+// Goals shows what goals were measured by, and how they compare, and puts the latter into
+// the documents above a folder, if there is one, under the benchmark's name.
+func Goals[R, C any](o Output, benchmark, dir string, rows []R, checks []C) error {
+	if o.Base != "" {
+		o.Base += "-goals"
+	}
+	err := errors.Join(Show(o, "-runs", rows), Show(o, "", checks))
+	if err != nil || dir == "" {
+		return err
+	}
+	return InsertTable(dir, benchmark+" goals", checks)
 }
 
 // Show writes the rows as a table, and to files with what is added to their names.
