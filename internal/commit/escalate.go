@@ -103,6 +103,45 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 	return l.commit()
 }
 
+// commit sends the commit write, with the list of all members in its mark.
+func (l *locks) commit() (done bool, err error) {
+	t, a := l.t, l.a
+	t.locks = nil
+	a.list.List = make([]cell.Member, len(a.members))
+	for i, m := range a.members {
+		a.list.List[i] = cell.Member{Name: m.e.name, Expected: string(m.base.Version)}
+	}
+	how, err := a.commitPrimary()
+	switch how {
+	case committed:
+		a.succeed()
+		return true, nil
+	case inDoubt:
+		return true, a.doubtful(err)
+	}
+	a.die()
+	if err == nil {
+		err = t.failed()
+	}
+	t.fresh = nil
+	return err != nil, err
+}
+
+// again gives up lost locks: the function runs again, and takes new ones.
+func (l *locks) again() (done bool, err error) {
+	l.release()
+	l.t.fresh = nil
+	err = l.t.failed()
+	return err != nil, err
+}
+
+// release declares the attempt dead: its commit write has not been sent, and never will be.
+func (l *locks) release() {
+	l.stop(true)
+	l.t.locks = nil
+	l.a.die()
+}
+
 // escalate locks the first key: the hot one with the smallest name, where rivals meet, or
 // the one with the smallest name. An attempt whose primary is refused is dead: so each try is
 // an attempt of its own.
