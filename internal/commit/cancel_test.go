@@ -27,14 +27,14 @@ type moment struct {
 // leave makes the caller leave in that moment.
 func (h *handle) leave(m moment, cancel context.CancelFunc) {
 	if m.lands {
-		h.after(m.kind, m.name, m.nth, func(a *faulty.Answer) {
+		h.After(m.kind, m.name, m.nth, func(a *faulty.Answer) {
 			pass(time.Millisecond) // the others of the wave land
 			cancel()
 			a.Err = context.Canceled
 		})
 		return
 	}
-	h.before(m.kind, m.name, m.nth, func(ctx context.Context) error {
+	h.Before(m.kind, m.name, m.nth, func(ctx context.Context) error {
 		pass(time.Millisecond)
 		cancel()
 		<-ctx.Done()
@@ -73,21 +73,21 @@ func TestCallerLeaves(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b", "=r")
+				w.Value(1, "=a", "=b", "=r")
 				h := w.handle()
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
 				if x.name == clarifying {
-					h.loseAnswer("=b", 0, nil)
+					h.LoseAnswer("=b", 0, nil)
 				}
 				h.leave(x.when, cancel)
 				_, err := h.tx(ctx, x.fn)
 				require.ErrorIs(t, err, context.Canceled)
 				assert.Equal(t, x.doubt, errors.Is(err, commit.ErrInDoubt), "in doubt: %v", err)
-				assert.Empty(t, h.steps)
+				assert.Zero(t, h.Planned())
 				h.drain()
 				for _, name := range []string{"=a", "=b"} {
-					got, _ := w.cell(name)
+					got, _ := w.Cell(name)
 					assert.Nil(t, got.Intent, name)
 				}
 				v, took := w.handle().read("=a")
@@ -101,7 +101,7 @@ func TestCallerLeaves(t *testing.T) {
 
 func TestContextEndedBeforeAnythingWasSent(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h := w.handle()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -129,11 +129,11 @@ func TestContextEndedBeforeAnythingWasSent(t *testing.T) {
 // then does not know, but leaves nothing behind.
 func TestRefusedCommitWriteOfALeavingCallerIsInDoubt(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=r")
+		w.Value(1, "=a", "=b", "=r")
 		h := w.handle()
 		ctx, cancel := context.WithCancel(context.Background())
-		h.before(faulty.Put, "=a", 1, func(context.Context) error { w.drop("=a"); return nil })
-		h.after(faulty.Put, "=a", 1, func(a *faulty.Answer) {
+		h.Before(faulty.Put, "=a", 1, func(context.Context) error { w.drop("=a"); return nil })
+		h.After(faulty.Put, "=a", 1, func(a *faulty.Answer) {
 			require.ErrorIs(t, a.Err, backend.ErrPrecondition)
 			cancel()
 		})
@@ -149,15 +149,15 @@ func TestRefusedCommitWriteOfALeavingCallerIsInDoubt(t *testing.T) {
 // fenced the attempt: it is refused.
 func TestLateWriteOfAFencedAttemptIsRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h := w.handle()
 		ctx, cancel := context.WithCancel(context.Background())
 		h.leave(moment{faulty.Put, "=b", 0, false}, cancel)
 		_, err := h.tx(ctx, write("new", "=a", "=b"))
 		require.ErrorIs(t, err, commit.ErrInDoubt)
 		h.drain()
-		late := h.sentOf(faulty.Put, "=b")[0]
-		_, err = w.mem.Put(context.Background(), late.Name, late.Data, late.Condition)
+		late := h.Sent(faulty.Put, "=b")[0]
+		_, err = w.Mem.Put(context.Background(), late.Name, late.Data, late.Condition)
 		assert.ErrorIs(t, err, backend.ErrPrecondition)
 		w.clean("=a", "=b")
 	})
@@ -167,7 +167,7 @@ func TestLateWriteOfAFencedAttemptIsRefused(t *testing.T) {
 // looked: they commit, and whoever meets them finds that out.
 func TestLateWritesThatNobodyFenced(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h := w.handle()
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -179,14 +179,14 @@ func TestLateWritesThatNobodyFenced(t *testing.T) {
 		h.drain()
 		other := w.handle()
 		for i, name := range []string{"=a", "=b"} {
-			late := h.sentOf(faulty.Put, name)[0]
-			_, err = w.mem.Put(context.Background(), late.Name, late.Data, late.Condition)
+			late := h.Sent(faulty.Put, name)[0]
+			_, err = w.Mem.Put(context.Background(), late.Name, late.Data, late.Condition)
 			require.NoError(t, err)
 			v, took := other.read("=a")
 			assert.Equal(t, []string{"v", "new"}[i], v, "commits at the instant the last lands")
 			assert.Zero(t, took)
 		}
-		got, _ := w.cell("=b")
+		got, _ := w.Cell("=b")
 		require.True(t, got.Intent != nil && got.Intent.Mode == cell.Staged)
 		w.writable("=a", "=b")
 	})

@@ -17,17 +17,17 @@ import (
 // protects: what it knows must not be taken for that.
 func TestChasedLocksAreNotMistaken(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h := w.handle()
 		h.tear()
 		h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
 		h.meanwhile("=b", 4, func() { w.overwrite("=b", 6) })
-		h.loseRequest("=b", 5, func() {
-			c, _ := w.cell("=b")
-			w.put("=b", cell.Write(c, cell.Fold{}, id(7), cell.Put, inline("late")))
+		h.LoseRequest("=b", 5, func() {
+			c, _ := w.Cell("=b")
+			w.Put("=b", cell.Write(c, cell.Fold{}, id(7), cell.Put, inline("late")))
 			pass(100 * time.Millisecond)
 		})
-		h.loseAnswer("=b", 5, func() { pass(time.Second) }) // of the next Put
+		h.LoseAnswer("=b", 5, func() { pass(time.Second) }) // of the next Put
 		var saw string
 		_, err := h.tx(context.Background(), func(tx *commit.Tx) error {
 			b, err := tx.Read("=b")
@@ -46,7 +46,7 @@ func TestChasedLocksAreNotMistaken(t *testing.T) {
 func TestAttemptsAllowedAreNotSpentInARace(t *testing.T) {
 	const allowed = 7
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h := w.handle()
 		h.tear()
 		for n := byte(3); n < 20; n++ {

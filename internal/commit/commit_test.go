@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,10 +20,10 @@ import (
 
 func TestDirectCommit(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a")
+		w.Value(1, "=a")
 		h := w.handle()
 		h.must(update("new", "=a"))
-		got, _ := w.cell("=a")
+		got, _ := w.Cell("=a")
 		tx := got.Writer
 		assert.Equal(t, &cell.Cell{
 			Value: inline("new"), Writer: tx, Recent: []txid.ID{tx, id(1)},
@@ -30,7 +31,7 @@ func TestDirectCommit(t *testing.T) {
 		assert.Equal(t, 1, h.puts())
 		assert.Equal(t, int64(1), h.engine.Stats().Direct.Load())
 		h.must(func(tx *commit.Tx) error { return tx.Delete("=a") })
-		got, _ = w.cell("=a")
+		got, _ = w.Cell("=a")
 		assert.Equal(t, cell.ShapeTombstone, got.Shape())
 		assert.Len(t, got.Recent, 3)
 	})
@@ -38,15 +39,15 @@ func TestDirectCommit(t *testing.T) {
 
 func TestParallelCommit(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		_, va := w.cell("=a")
-		_, vb := w.cell("=b")
+		w.Value(1, "=a", "=b")
+		_, va := w.Cell("=a")
+		_, vb := w.Cell("=b")
 		h := w.handle()
 		h.must(func(tx *commit.Tx) error {
 			return errors.Join(
 				update("new", "=b")(tx), tx.Delete("=a"), tx.Write("=c", []byte("c")))
 		})
-		a, _ := w.cell("=a")
+		a, _ := w.Cell("=a")
 		require.NotNil(t, a.Intent)
 		tx := a.Intent.Tx
 		list := cell.Members{List: []cell.Member{
@@ -55,7 +56,7 @@ func TestParallelCommit(t *testing.T) {
 		for name, action := range map[string]cell.Action{
 			"=a": cell.Delete, "=b": cell.Put, "=c": cell.Put,
 		} {
-			got, _ := w.cell(name)
+			got, _ := w.Cell(name)
 			require.NotNil(t, got.Intent, name)
 			assert.Equal(t, tx, got.Intent.Tx)
 			assert.Equal(t, cell.Staged, got.Intent.Mode)
@@ -67,7 +68,7 @@ func TestParallelCommit(t *testing.T) {
 		h.drain()
 		marks := 0
 		for _, name := range []string{"=a", "=b", "=c"} {
-			got, _ := w.cell(name)
+			got, _ := w.Cell(name)
 			assert.Nil(t, got.Intent, name)
 			assert.Equal(t, tx, got.Writer, name)
 			assert.Equal(t, tx, got.Recent[0], name)
@@ -79,7 +80,7 @@ func TestParallelCommit(t *testing.T) {
 		assert.GreaterOrEqual(t, marks, 2, "only the last to be folded needs none")
 		assert.Equal(t, 6, h.puts())
 		h.must(write("next", "=a"))
-		got, _ := w.cell("=a")
+		got, _ := w.Cell("=a")
 		assert.Empty(t, got.Marks, "the next write of this client drops the mark")
 		assert.Equal(t, 7, h.puts())
 	})
@@ -88,18 +89,19 @@ func TestParallelCommit(t *testing.T) {
 // Pending intents; then, once they have all landed, validation; then the primary.
 func TestValidatedCommit(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=r")
+		w.Value(1, "=a", "=b", "=r")
 		h := w.handle()
+		var mu sync.Mutex // guards log
 		var log []string
-		h.every = func(_ context.Context, op faulty.Op, a *faulty.Answer) {
+		h.Every(func(_ context.Context, op faulty.Op, a *faulty.Answer) {
 			what := string(op.Kind) + " " + strings.TrimPrefix(op.Name, prefix)
 			if a != nil {
 				what = "answer " + what
 			}
-			h.mu.Lock()
-			defer h.mu.Unlock()
+			mu.Lock()
+			defer mu.Unlock()
 			log = append(log, what)
-		}
+		})
 		h.must(func(tx *commit.Tx) error {
 			if err := errors.Join(look(tx, "=r", "=a"), update("new", "=b", "=a")(tx)); err != nil {
 				return err
@@ -113,18 +115,18 @@ func TestValidatedCommit(t *testing.T) {
 		assert.Equal(t, []string{"get =r", "answer get =r", "put =a", "answer put =a"}, log[4:],
 			"then what was read and not written; then the primary")
 
-		a, _ := w.cell("=a")
+		a, _ := w.Cell("=a")
 		tx := a.Writer
 		assert.Equal(t, inline("new"), a.Value)
 		assert.Nil(t, a.Intent)
 		mark, ok := a.Mark(tx)
 		require.True(t, ok, "the primary carries the mark")
 		assert.Len(t, mark.List, 2)
-		b, _ := w.cell("=b")
+		b, _ := w.Cell("=b")
 		assert.True(t, b.Holds(tx))
 		assert.Equal(t, cell.Pending, b.Intent.Mode)
 		h.drain()
-		b, _ = w.cell("=b")
+		b, _ = w.Cell("=b")
 		assert.Nil(t, b.Intent)
 		assert.Equal(t, tx, b.Writer)
 		assert.Equal(t, 4, h.puts(), "n + 1, then n - 1 in the background")
@@ -133,10 +135,10 @@ func TestValidatedCommit(t *testing.T) {
 
 func TestValidatedCommitOfOneKeyLeavesNoMark(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=r")
+		w.Value(1, "=a", "=r")
 		h := w.handle()
 		h.must(copyOf("=r", "=a"))
-		got, _ := w.cell("=a")
+		got, _ := w.Cell("=a")
 		assert.Nil(t, got.Intent)
 		assert.Empty(t, got.Marks)
 		assert.Equal(t, inline("copied"), got.Value)
@@ -151,7 +153,7 @@ func TestLongListIsCarriedByThePrimaryOnly(t *testing.T) {
 			h := w.handle()
 			h.must(write("new", all...))
 			for i, name := range all {
-				got, _ := w.cell(name)
+				got, _ := w.Cell(name)
 				require.NotNil(t, got.Intent)
 				want := n
 				if n > cell.ListMax && i > 0 {
@@ -185,33 +187,33 @@ func TestRefusedWave(t *testing.T) {
 		{"a dead intent: only the version", update("new", "=a", "=b"),
 			func(w *world) { w.rival(2, cell.Staged, "=b", "=x"); w.touch("=x") }, 1},
 		{"the writer has changed: the function runs again",
-			update("new", "=a", "=b"), func(w *world) { w.value(2, "=b") }, 2},
+			update("new", "=a", "=b"), func(w *world) { w.Value(2, "=b") }, 2},
 		{"a committed intent: the writer has changed", update("new", "=a", "=b"),
 			func(w *world) { w.rival(2, cell.Staged, "=b") }, 2},
 		{"direct, only the version", update("new", "=b"), func(w *world) { w.touch("=b") }, 1},
-		{"direct, the writer", update("new", "=b"), func(w *world) { w.value(2, "=b") }, 2},
+		{"direct, the writer", update("new", "=b"), func(w *world) { w.Value(2, "=b") }, 2},
 		{"validated, only the version", copyOf("=r", "=a", "=b"),
 			func(w *world) { w.touch("=b"); w.touch("=r") }, 1},
 		{"validated, the writer of what was read, too", copyOf("=r", "=a", "=b"),
-			func(w *world) { w.touch("=b"); w.value(2, "=r") }, 2},
+			func(w *world) { w.touch("=b"); w.Value(2, "=r") }, 2},
 		{"blind writes: whoever wrote meanwhile", write("new", "=a", "=b"),
-			func(w *world) { w.value(2, "=b") }, 1},
+			func(w *world) { w.Value(2, "=b") }, 1},
 		{"a lock: the writer has changed", func(tx *commit.Tx) error {
 			return errors.Join(tx.Lock([]string{"=b"}), tx.Write("=a", nil))
-		}, func(w *world) { w.value(2, "=b") }, 2},
+		}, func(w *world) { w.Value(2, "=b") }, 2},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b", "=r", "=x")
+				w.Value(1, "=a", "=b", "=r", "=x")
 				h := w.handle()
-				h.before(faulty.Put, "=b", 0, func(context.Context) error { x.then(w); return nil })
+				h.Before(faulty.Put, "=b", 0, func(context.Context) error { x.then(w); return nil })
 				runs, err := h.tx(context.Background(), x.fn)
 				require.NoError(t, err)
 				assert.Equal(t, x.runs, runs, "runs of the function")
 				assert.Equal(t, int64(1), h.engine.Stats().Refused.Load())
 				h.drain()
 				for _, name := range []string{"=a", "=b"} {
-					got, _ := w.cell(name)
+					got, _ := w.Cell(name)
 					assert.Nil(t, got.Intent, name)
 				}
 			})
@@ -222,17 +224,18 @@ func TestRefusedWave(t *testing.T) {
 // A new attempt has a new id, since observers may have seen the old one dead.
 func TestNewAttemptHasANewID(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h := w.handle()
+		var mu sync.Mutex // guards ids
 		var ids []txid.ID
-		h.every = func(_ context.Context, op faulty.Op, a *faulty.Answer) {
+		h.Every(func(_ context.Context, op faulty.Op, a *faulty.Answer) {
 			if c, err := cell.Decode(op.Data); err == nil && a == nil && c.Intent != nil {
-				h.mu.Lock()
-				defer h.mu.Unlock()
+				mu.Lock()
+				defer mu.Unlock()
 				ids = append(ids, c.Intent.Tx)
 			}
-		}
-		h.before(faulty.Put, "=b", 0, func(context.Context) error { w.touch("=b"); return nil })
+		})
+		h.Before(faulty.Put, "=b", 0, func(context.Context) error { w.touch("=b"); return nil })
 		h.must(update("new", "=a", "=b"))
 		require.Len(t, ids, 4)
 		assert.Equal(t, ids[0], ids[1])
@@ -253,8 +256,8 @@ func TestInsert(t *testing.T) {
 			return nil
 		}
 	}
-	tombstone := func(w *world) { w.put("=b", &cell.Cell{Writer: id(9), Recent: []txid.ID{id(9)}}) }
-	condemned := func(w *world) { w.put("=b", &cell.Cell{Writer: id(9), Condemned: true}) }
+	tombstone := func(w *world) { w.Put("=b", &cell.Cell{Writer: id(9), Recent: []txid.ID{id(9)}}) }
+	condemned := func(w *world) { w.Put("=b", &cell.Cell{Writer: id(9), Condemned: true}) }
 	for _, x := range []struct {
 		name   string
 		before func(w *world)
@@ -267,14 +270,14 @@ func TestInsert(t *testing.T) {
 		{"over a condemned tombstone", condemned, 1, nil, 2}, // one to lift that
 		{"over a dead intent", func(w *world) {
 			w.rival(2, cell.Staged, "=b", "=x")
-			w.value(3, "=x")
+			w.Value(3, "=x")
 		}, 1, nil, 3},
 		{"over a committed delete", func(w *world) {
-			w.value(2, "=b")
-			c, _ := w.cell("=b")
-			w.put("=b", cell.Write(c, cell.Fold{}, id(3), cell.Delete, cell.Value{}))
+			w.Value(2, "=b")
+			c, _ := w.Cell("=b")
+			w.Put("=b", cell.Write(c, cell.Fold{}, id(3), cell.Delete, cell.Value{}))
 		}, 1, nil, 1},
-		{"over a value", func(w *world) { w.value(2, "=b") }, 2, commit.ErrExists, 1},
+		{"over a value", func(w *world) { w.Value(2, "=b") }, 2, commit.ErrExists, 1},
 		{"over a committed intent", func(w *world) { w.rival(2, cell.Staged, "=b") }, 2,
 			commit.ErrExists, 1},
 	} {
@@ -286,12 +289,12 @@ func TestInsert(t *testing.T) {
 					runs, err := h.tx(context.Background(), insert(keys...))
 					assert.ErrorIs(t, err, x.err)
 					assert.Equal(t, x.runs, runs)
-					gets := len(h.sentOf(faulty.Get, ""))
+					gets := len(h.Sent(faulty.Get, ""))
 					assert.GreaterOrEqual(t, gets, x.gets)
 					assert.LessOrEqual(t, gets, x.gets+n, "an insert costs no read")
 					h.drain()
 					v, _ := w.handle().read("=b")
-					a, _ := w.cell("=a")
+					a, _ := w.Cell("=a")
 					if assert.Nil(t, a.Intent); x.err != nil {
 						assert.NotEqual(t, "inserted", v)
 						assert.Equal(t, cell.Absent, a.Value.Kind, "and nothing is left behind")
@@ -316,14 +319,14 @@ func TestInsertOfAKeyThatIsKnownToExistByThen(t *testing.T) {
 						return err
 					}
 				}
-				w.value(2, "=b")
+				w.Value(2, "=b")
 				h.read("=b")
 				return nil
 			})
 			assert.ErrorIs(t, err, commit.ErrExists)
 			assert.Equal(t, 2, runs)
 			assert.Zero(t, h.puts())
-			got, _ := w.cell("=b")
+			got, _ := w.Cell("=b")
 			assert.Equal(t, id(2), got.Writer)
 		})
 	}
@@ -332,11 +335,11 @@ func TestInsertOfAKeyThatIsKnownToExistByThen(t *testing.T) {
 // The ErrExists of an insert is a read: it is validated like any other.
 func TestErrExistsIsValidated(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=b", "=r")
+		w.Value(1, "=b", "=r")
 		h := w.handle()
 		h.read("=b") // now cached
-		c, _ := w.cell("=b")
-		w.put("=b", cell.Write(c, cell.Fold{}, id(3), cell.Delete, cell.Value{}))
+		c, _ := w.Cell("=b")
+		w.Put("=b", cell.Write(c, cell.Fold{}, id(3), cell.Delete, cell.Value{}))
 		runs, err := h.tx(context.Background(), func(tx *commit.Tx) error {
 			return tx.Insert("=b", []byte("inserted"))
 		})
@@ -369,7 +372,7 @@ func TestWriteSkewIsPrevented(t *testing.T) {
 	}
 	for _, lock := range []bool{true, false} {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a", "=b")
+			w.Value(1, "=a", "=b")
 			one, two := w.handle(), w.handle()
 			two.must(func(tx *commit.Tx) error { return look(tx, "=a", "=b") }) // cached
 			one.must(onCall("=a", "=b", lock))
@@ -387,16 +390,16 @@ func TestWriteSkewIsPrevented(t *testing.T) {
 func TestConcurrentWriteSkew(t *testing.T) {
 	for _, lock := range []bool{true, false} {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a", "=b")
+			w.Value(1, "=a", "=b")
 			done := make(chan error)
 			var handles []*handle
 			for i, mine := range []string{"=a", "=b"} {
 				other := []string{"=b", "=a"}[i]
 				h := w.handle()
 				handles = append(handles, h)
-				h.every = func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
+				h.Every(func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
 					pass(20 * time.Millisecond)
-				}
+				})
 				go func() {
 					_, err := h.tx(context.Background(), func(tx *commit.Tx) error {
 						v, err := tx.Read(other)
@@ -427,21 +430,21 @@ func TestConcurrentWriteSkew(t *testing.T) {
 
 func TestLockLeavesValueAndWriter(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		before, _ := w.cell("=b")
+		w.Value(1, "=a", "=b")
+		before, _ := w.Cell("=b")
 		h := w.handle()
 		h.must(func(tx *commit.Tx) error {
 			return errors.Join(tx.Lock([]string{"=b", "=gone"}), tx.Write("=a", []byte("new")))
 		})
-		held, _ := w.cell("=b")
+		held, _ := w.Cell("=b")
 		require.NotNil(t, held.Intent)
 		assert.Equal(t, cell.Lock, held.Intent.Action)
 		assert.Equal(t, int64(1), h.engine.Stats().Parallel.Load(), "one round instead of three")
 		h.drain()
-		after, _ := w.cell("=b")
+		after, _ := w.Cell("=b")
 		after.Marks = nil
 		assert.Equal(t, before, after)
-		gone, _ := w.cell("=gone")
+		gone, _ := w.Cell("=gone")
 		assert.True(t, gone.Writer.IsZero(), "an absent key can be locked too")
 		assert.Equal(t, cell.Absent, gone.Value.Kind)
 	})
@@ -449,7 +452,7 @@ func TestLockLeavesValueAndWriter(t *testing.T) {
 
 func TestLocksAloneWriteNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h := w.handle()
 		h.must(func(tx *commit.Tx) error { return tx.Lock([]string{"=a", "=b"}) })
 		assert.Zero(t, h.puts())
@@ -458,12 +461,12 @@ func TestLocksAloneWriteNothing(t *testing.T) {
 
 func TestNeedlessDeletesWriteNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.put("=b", &cell.Cell{Writer: id(9)})
+		w.Put("=b", &cell.Cell{Writer: id(9)})
 		h := w.handle()
 		h.must(func(tx *commit.Tx) error { return errors.Join(tx.Delete("=a"), tx.Delete("=b")) })
 		assert.Zero(t, h.puts())
 		assert.Equal(t, int64(1), h.engine.Stats().ReadOnly.Load())
-		w.value(1, "=a")
+		w.Value(1, "=a")
 		runs, err := h.tx(context.Background(),
 			func(tx *commit.Tx) error { return tx.Delete("=a") })
 		require.NoError(t, err)
@@ -481,9 +484,9 @@ func TestDeleteOfNothingBesideAWrite(t *testing.T) {
 			return errors.Join(tx.Delete("=a"), tx.Write("=b", []byte("x")))
 		})
 		h.drain()
-		got, _ := w.cell("=a")
+		got, _ := w.Cell("=a")
 		assert.Equal(t, cell.ShapeTombstone, got.Shape())
-		b, _ := w.cell("=b")
+		b, _ := w.Cell("=b")
 		assert.Equal(t, b.Writer, got.Writer)
 	})
 }

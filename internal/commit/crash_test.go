@@ -3,6 +3,7 @@ package commit_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,22 +23,23 @@ type crashPoint struct {
 // crashAt makes the handle's process die there: nothing that it sends later arrives,
 // and no answer reaches it any more.
 func (h *handle) crashAt(p crashPoint) (died func() bool) {
+	var mu sync.Mutex // guards both below
 	calls, dead := 0, false
-	h.every = func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
+	h.Every(func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
+		mu.Lock()
+		defer mu.Unlock()
 		n := calls
 		if (a != nil) != p.after {
 			return
 		}
 		if calls++; n == p.call {
 			dead = true
-			h.net.Crash()
+			h.Crash()
 		}
-	}
+	})
 	return func() bool {
-		h.mu.Lock()
-		defer h.mu.Unlock()
+		mu.Lock()
+		defer mu.Unlock()
 		return dead
 	}
 }
@@ -66,7 +68,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 					for _, first := range []bool{false, true} {
 						inWorld(t, func(w *world) {
 							p := crashPoint{points, after}
-							w.value(1, append([]string{"=r"}, x.keys...)...)
+							w.Value(1, append([]string{"=r"}, x.keys...)...)
 							h := w.handle()
 							if x.tear {
 								h.tear()
@@ -103,30 +105,30 @@ func (h *handle) crashAndLook(
 		_, err := other.tx(context.Background(), func(tx *commit.Tx) error {
 			return tx.Write(keys[len(keys)-1], []byte("over"))
 		})
-		require.NoError(w.t, err, where)
+		require.NoError(w.T, err, where)
 	}
 	seen := map[string]int{}
 	for i, name := range keys {
 		v, _ := other.read(name)
 		if writeFirst && i == len(keys)-1 {
-			assert.Equal(w.t, "over", v, where)
+			assert.Equal(w.T, "over", v, where)
 			continue
 		}
 		seen[v]++
 	}
-	assert.LessOrEqual(w.t, len(seen), 1, "all or nothing: %v; %s", seen, where)
+	assert.LessOrEqual(w.T, len(seen), 1, "all or nothing: %v; %s", seen, where)
 	if acked {
-		assert.Zero(w.t, seen["v"], "an acknowledged write is lost; %s", where)
+		assert.Zero(w.T, seen["v"], "an acknowledged write is lost; %s", where)
 	}
 	runs, err := other.tx(context.Background(), update("last", keys...))
-	require.NoError(w.t, err, where)
-	assert.LessOrEqual(w.t, runs, 2, where)
-	assert.Less(w.t, time.Since(start), patience+patience/4, "held up; %s", where)
+	require.NoError(w.T, err, where)
+	assert.LessOrEqual(w.T, runs, 2, where)
+	assert.Less(w.T, time.Since(start), patience+patience/4, "held up; %s", where)
 	other.drain()
 	for _, name := range keys {
-		got, _ := w.cell(name)
-		assert.Nil(w.t, got.Intent, where)
-		assert.Equal(w.t, inline("last"), got.Value, where)
+		got, _ := w.Cell(name)
+		assert.Nil(w.T, got.Intent, where)
+		assert.Equal(w.T, inline("last"), got.Value, where)
 	}
 	return died()
 }

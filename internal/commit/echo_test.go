@@ -41,15 +41,15 @@ func TestEchoIsNoProof(t *testing.T) {
 				_, err := other.tx(context.Background(), func(tx *commit.Tx) error {
 					return tx.Lock([]string{"=a", "=b"})
 				})
-				require.NoError(w.t, err)
+				require.NoError(w.T, err)
 				other.drain()
 			},
 		} {
 			t.Run(name+", "+meanwhile, func(t *testing.T) {
 				inWorld(t, func(w *world) {
-					w.value(1, "=a", "=b", "=r")
+					w.Value(1, "=a", "=b", "=r")
 					h := w.handle()
-					h.after(faulty.Put, x.echo, x.nth, func(a *faulty.Answer) {
+					h.After(faulty.Put, x.echo, x.nth, func(a *faulty.Answer) {
 						require.NoError(t, a.Err)
 						a.Version, a.Err = "", backend.ErrPrecondition
 						happens(w)
@@ -60,10 +60,10 @@ func TestEchoIsNoProof(t *testing.T) {
 						assert.Equal(t, 1, runs)
 					}
 					h.drain()
-					a, _ := w.cell("=a")
+					a, _ := w.Cell("=a")
 					assert.Nil(t, a.Intent)
 					assert.Len(t, a.Recent, 2, "committed once")
-					b, _ := w.cell("=b")
+					b, _ := w.Cell("=b")
 					assert.Nil(t, b.Intent)
 				})
 			})

@@ -20,16 +20,16 @@ func TestLockedValueIsNotLinkedLate(t *testing.T) {
 	for _, at := range []string{"=a", "=b"} { // the primary, and another
 		t.Run(at, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b")
+				w.Value(1, "=a", "=b")
 				h := w.handle()
 				h.tear()
 				h.meanwhile("=b", 3, func() { pass(10 * time.Minute) })
 				begun := map[string]time.Time{} // of uploads
-				h.every = func(_ context.Context, op faulty.Op, a *faulty.Answer) {
+				h.Every(func(_ context.Context, op faulty.Op, a *faulty.Answer) {
 					if _, ok := begun[op.Name]; !ok && a == nil && op.Kind == faulty.Put {
 						begun[op.Name] = time.Now()
 					}
-				}
+				})
 				big := strings.Repeat("x", commit.InlineMax+1)
 				runs := 0
 				_, err := h.tx(context.Background(), func(tx *commit.Tx) error {
@@ -43,7 +43,7 @@ func TestLockedValueIsNotLinkedLate(t *testing.T) {
 				})
 				require.NoError(t, err)
 				h.drain()
-				c, _ := w.cell(at)
+				c, _ := w.Cell(at)
 				require.Equal(t, cell.External, c.Value.Kind)
 				linked := false
 				for name, since := range begun {
@@ -61,11 +61,11 @@ func TestLockedValueIsNotLinkedLate(t *testing.T) {
 // Who fails under locks does not wait for a heartbeat that gets no answer.
 func TestHeartbeatDoesNotHoldUpAFailure(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h := w.handle()
 		h.tear()
 		h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
-		h.before(faulty.Put, "=a", 4, func(ctx context.Context) error {
+		h.Before(faulty.Put, "=a", 4, func(ctx context.Context) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
 		})
@@ -84,7 +84,7 @@ func TestHeartbeatDoesNotHoldUpAFailure(t *testing.T) {
 		assert.Less(t, time.Since(failed), time.Second)
 		h.drain()
 		for _, name := range []string{"=a", "=b"} {
-			c, _ := w.cell(name)
+			c, _ := w.Cell(name)
 			assert.Nil(t, c.Intent, name)
 		}
 	})

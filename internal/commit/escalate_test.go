@@ -17,10 +17,7 @@ import (
 )
 
 // overwrite replaces a value, as attempt n of somebody else does by a direct commit.
-func (w *world) overwrite(name string, n byte) {
-	c, _ := w.cell(name)
-	w.put(name, cell.Write(c, cell.Fold{Outcome: cell.Dead}, id(n), cell.Put, inline("v")))
-}
+func (w *world) overwrite(name string, n byte) { w.Value(n, name) }
 
 // tear makes three attempts at =a and =b fail that have placed one intent. So the fourth
 // run of the function commits under locks: Put 3 of =a, the primary, locks it, and Put 3 of
@@ -33,8 +30,9 @@ func (h *handle) tear() {
 
 // meanwhile makes something happen before the nth Put of a cell arrives.
 func (h *handle) meanwhile(name string, nth int, do func()) {
-	h.before(faulty.Put, name, nth, func(context.Context) error {
-		happen(do)
+	h.Before(faulty.Put, name, nth, func(context.Context) error {
+		pass(time.Millisecond) // the other writes of the wave land first
+		do()
 		return nil
 	})
 }
@@ -82,7 +80,7 @@ var escalations = []struct {
 		func(w *world, h *handle) {
 			h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
 			h.meanwhile("=b", 4, func() { w.overwrite("=b", 6) })
-			h.loseAnswer("=b", 5, nil)
+			h.LoseAnswer("=b", 5, nil)
 		}, 5, []string{"=a", "=b"}},
 	{"a key that was only read is locked, and left as it is",
 		copyOf("=r", "=a", "=b"), nil, 1, []string{"=a", "=b", "=r"}},
@@ -91,29 +89,29 @@ var escalations = []struct {
 			h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
 		}, 5, []string{"=a", "=0", "=b"}},
 	{"the answer of a lock is lost", update("new", "=a", "=b"), func(_ *world, h *handle) {
-		h.loseAnswer("=b", 3, nil)
+		h.LoseAnswer("=b", 3, nil)
 	}, 4, []string{"=a", "=b"}},
 	{"a lock is lost on its way", update("new", "=a", "=b"), func(_ *world, h *handle) {
-		h.loseRequest("=b", 3, nil)
+		h.LoseRequest("=b", 3, nil)
 	}, 4, []string{"=a", "=b"}},
 	{"the primary's lock is lost on its way", update("new", "=a", "=b"),
-		func(_ *world, h *handle) { h.loseRequest("=a", 3, nil) }, 4, []string{"=a", "=b"}},
+		func(_ *world, h *handle) { h.LoseRequest("=a", 3, nil) }, 4, []string{"=a", "=b"}},
 	{"the answer of the commit write is lost", update("new", "=a", "=b"),
-		func(_ *world, h *handle) { h.loseAnswer("=a", 4, nil) }, 4, []string{"=a", "=b"}},
+		func(_ *world, h *handle) { h.LoseAnswer("=a", 4, nil) }, 4, []string{"=a", "=b"}},
 	{"the commit write is lost on its way", update("new", "=a", "=b"),
-		func(_ *world, h *handle) { h.loseRequest("=a", 4, nil) }, 4, []string{"=a", "=b"}},
+		func(_ *world, h *handle) { h.LoseRequest("=a", 4, nil) }, 4, []string{"=a", "=b"}},
 	{"the locks are lost before the commit write", update("new", "=a", "=b"),
 		func(w *world, h *handle) { h.meanwhile("=a", 4, func() { w.killPrimary("=a") }) },
 		5, []string{"=a", "=b"}},
 	{"the answer to a value is lost: new locks", update("new", "=a", "=b"),
-		func(_ *world, h *handle) { h.loseAnswer("=b", 4, nil) }, 5, []string{"=a", "=b"}},
+		func(_ *world, h *handle) { h.LoseAnswer("=b", 4, nil) }, 5, []string{"=a", "=b"}},
 }
 
 func TestEscalated(t *testing.T) {
 	for _, x := range escalations {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b", "=r")
+				w.Value(1, "=a", "=b", "=r")
 				h := w.handle()
 				h.tear()
 				if x.arrange != nil {
@@ -123,7 +121,7 @@ func TestEscalated(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, x.runs, runs)
 				assert.Equal(t, int64(1), h.engine.Stats().Escalated.Load())
-				a, _ := w.cell("=a")
+				a, _ := w.Cell("=a")
 				mark, ok := a.Mark(a.Writer)
 				require.True(t, ok, "the commit write leaves the mark")
 				assert.True(t, mark.Long, "the other members name the primary alone")
@@ -138,7 +136,7 @@ func TestEscalated(t *testing.T) {
 				}
 				h.drain()
 				for _, name := range x.members {
-					c, _ := w.cell(name)
+					c, _ := w.Cell(name)
 					assert.Nil(t, c.Intent, name)
 					assert.Equal(t, name != "=r", c.Writer == a.Writer, name)
 				}
@@ -149,20 +147,20 @@ func TestEscalated(t *testing.T) {
 
 // killPrimary drops a pending intent from its primary.
 func (w *world) killPrimary(name string) {
-	c, _ := w.cell(name)
-	w.put(name, cell.Drop(c, c.Intent.Tx))
+	c, _ := w.Cell(name)
+	w.Put(name, cell.Drop(c, c.Intent.Tx))
 }
 
 // Under locks, an intent shows nothing but its primary and its rank; readers read through
 // it, until it has a value.
 func TestLockedIntents(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h, other := w.handle(), w.handle()
 		h.tear()
 		h.meanwhile("=b", 4, func() {
 			for _, name := range []string{"=a", "=b"} {
-				c, _ := w.cell(name)
+				c, _ := w.Cell(name)
 				require.NotNil(t, c.Intent, name)
 				assert.Equal(t, cell.Lock, c.Intent.Action, name)
 				assert.Equal(t, cell.Pending, c.Intent.Mode, name)
@@ -184,7 +182,7 @@ func TestLockedIntents(t *testing.T) {
 // Who writes one key alone takes no locks, however often it is refused.
 func TestOneKeyNeedsNoLocks(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a")
+		w.Value(1, "=a")
 		h := w.handle()
 		for i := range 50 {
 			h.meanwhile("=a", i, func() { w.overwrite("=a", byte(10+i)) })
@@ -199,7 +197,7 @@ func TestOneKeyNeedsNoLocks(t *testing.T) {
 // A pending attempt that holds a key, and whose client lives, is killed at once.
 func TestEscalatedOutranksTheOldest(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=z")
+		w.Value(1, "=a", "=b", "=z")
 		h := w.handle()
 		h.tear()
 		h.meanwhile("=a", 3, func() {
@@ -227,7 +225,7 @@ func TestHeartbeats(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b")
+				w.Value(1, "=a", "=b")
 				h, other := w.handle(), w.handle()
 				h.tear()
 				h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
@@ -266,10 +264,10 @@ func TestHeartbeatFindsThePrimary(t *testing.T) {
 		arrange func(w *world, h *handle)
 		runs    int
 	}{
-		{"landed, its answer lost", func(_ *world, h *handle) { h.loseAnswer("=a", 4, nil) }, 5},
-		{"lost on its way", func(_ *world, h *handle) { h.loseRequest("=a", 4, nil) }, 5},
+		{"landed, its answer lost", func(_ *world, h *handle) { h.LoseAnswer("=a", 4, nil) }, 5},
+		{"lost on its way", func(_ *world, h *handle) { h.LoseRequest("=a", 4, nil) }, 5},
 		{"not applied", func(_ *world, h *handle) {
-			h.before(faulty.Put, "=a", 4, func(context.Context) error { return backend.ErrDenied })
+			h.Before(faulty.Put, "=a", 4, func(context.Context) error { return backend.ErrDenied })
 		}, 5},
 		{"the intent is gone", func(w *world, h *handle) {
 			h.meanwhile("=a", 4, func() { w.killPrimary("=a") })
@@ -277,7 +275,7 @@ func TestHeartbeatFindsThePrimary(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b")
+				w.Value(1, "=a", "=b")
 				h := w.handle()
 				h.tear()
 				h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
@@ -292,8 +290,8 @@ func TestHeartbeatFindsThePrimary(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, x.runs, runs)
 				h.drain()
-				a, _ := w.cell("=a")
-				b, _ := w.cell("=b")
+				a, _ := w.Cell("=a")
+				b, _ := w.Cell("=b")
 				assert.Equal(t, a.Writer, b.Writer)
 			})
 		})
@@ -315,12 +313,12 @@ func TestLeavingLocks(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b")
+				w.Value(1, "=a", "=b")
 				h := w.handle()
 				h.tear()
 				ctx, leave := context.WithCancel(context.Background())
 				defer leave()
-				h.before(faulty.Put, x.of, x.put, func(ctx context.Context) error {
+				h.Before(faulty.Put, x.of, x.put, func(ctx context.Context) error {
 					pass(time.Millisecond)
 					leave()
 					return context.Cause(ctx)
@@ -330,7 +328,7 @@ func TestLeavingLocks(t *testing.T) {
 				assert.ErrorIs(t, err, x.want)
 				h.drain()
 				for _, name := range []string{"=a", "=b"} {
-					c, _ := w.cell(name)
+					c, _ := w.Cell(name)
 					assert.Nil(t, c.Intent, name)
 					assert.Equal(t, inline("v"), c.Value, name)
 				}
@@ -350,7 +348,7 @@ func TestFunctionFailsUnderLocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b")
+				w.Value(1, "=a", "=b")
 				h := w.handle()
 				h.tear()
 				h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
@@ -374,7 +372,7 @@ func TestFunctionFailsUnderLocks(t *testing.T) {
 				}
 				h.drain()
 				for _, name := range []string{"=a", "=b"} {
-					c, _ := w.cell(name)
+					c, _ := w.Cell(name)
 					assert.Nil(t, c.Intent, name)
 					assert.Equal(t, inline("v"), c.Value, name)
 				}
@@ -387,7 +385,7 @@ func TestFunctionFailsUnderLocks(t *testing.T) {
 // is removed: what the function finds in its place is not what was locked.
 func TestLockedValueVanishes(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h, other := w.handle(), w.handle()
 		other.must(write(strings.Repeat("x", commit.InlineMax+1), "=c"))
 		h.tear()

@@ -22,12 +22,12 @@ func TestAGroupGoesOnForWhoHasNotLeft(t *testing.T) {
 		h := w.handle()
 		h.busy("=a")
 		n := h.sentBefore(faulty.Put, "=a")
-		h.before(faulty.Put, "=a", n, func(context.Context) error {
+		h.Before(faulty.Put, "=a", n, func(context.Context) error {
 			time.Sleep(2 * time.Second) // the first leaves
-			w.value(9, "=a")
+			w.Value(9, "=a")
 			return nil
 		})
-		h.before(faulty.Put, "=a", n+1, func(ctx context.Context) error {
+		h.Before(faulty.Put, "=a", n+1, func(ctx context.Context) error {
 			return seam.Real().Sleep(ctx, 4*time.Second) // the second leaves
 		})
 		left := make(chan error, 2)
@@ -50,7 +50,7 @@ func TestDoubtIsAboutOnesOwnKeys(t *testing.T) {
 	inWorld(t, func(w *world) {
 		h := w.handle()
 		h.busy("=a", "=b")
-		h.after(faulty.Put, "=a", h.sentBefore(faulty.Put, "=a"),
+		h.After(faulty.Put, "=a", h.sentBefore(faulty.Put, "=a"),
 			func(*faulty.Answer) { time.Sleep(10 * time.Second) })
 		fns := []func(tx *commit.Tx) error{
 			func(tx *commit.Tx) error { return errors.Join(look(tx, "=b"), increment("=a")(tx)) },
@@ -83,11 +83,11 @@ func TestDoubtIsAboutOnesOwnKeys(t *testing.T) {
 
 // slowly makes each request take 50 ms.
 func (h *handle) slowly() {
-	h.every = func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
+	h.Every(func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
 		if a == nil {
 			time.Sleep(50 * time.Millisecond)
 		}
-	}
+	})
 }
 
 // crowd increments a number in many goroutines, by functions that take some time, until ctx

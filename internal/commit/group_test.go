@@ -20,18 +20,18 @@ import (
 // busy starts a transaction that writes cells and takes a second to be answered, and returns
 // once its writes are on their way. Whoever wants one of the cells waits for its turn.
 func (h *handle) busy(names ...string) {
-	h.after(faulty.Put, names[0], h.sentBefore(faulty.Put, names[0]),
+	h.After(faulty.Put, names[0], h.sentBefore(faulty.Put, names[0]),
 		func(*faulty.Answer) { time.Sleep(time.Second) })
 	h.start(write("1", names...))
 }
 
 // start runs a transaction beside the test, until it waits for something.
 func (h *handle) start(fn func(tx *commit.Tx) error) {
-	go func() { assert.NoError(h.w.t, h.engine.Run(background, commit.Options{}, fn)) }()
+	go func() { assert.NoError(h.w.T, h.engine.Run(background, commit.Options{}, fn)) }()
 	synctest.Wait()
 }
 
-func (h *handle) sentBefore(k faulty.Kind, name string) int { return len(h.sentOf(k, name)) }
+func (h *handle) sentBefore(k faulty.Kind, name string) int { return len(h.Sent(k, name)) }
 
 var background = context.Background()
 
@@ -228,7 +228,7 @@ func TestWhoLeavesAGroupThatCommitsIsInDoubt(t *testing.T) {
 	inWorld(t, func(w *world) {
 		h := w.handle()
 		h.busy("=a")
-		h.after(faulty.Put, "=a", h.sentBefore(faulty.Put, "=a"),
+		h.After(faulty.Put, "=a", h.sentBefore(faulty.Put, "=a"),
 			func(*faulty.Answer) { time.Sleep(10 * time.Second) })
 		ctx, cancel := context.WithTimeout(background, 3*time.Second)
 		defer cancel()
@@ -277,8 +277,8 @@ func TestAGroupIsRunAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		h := w.handle()
 		h.busy("=a")
-		h.before(faulty.Put, "=a", h.sentBefore(faulty.Put, "=a"), func(context.Context) error {
-			w.value(9, "=a")
+		h.Before(faulty.Put, "=a", h.sentBefore(faulty.Put, "=a"), func(context.Context) error {
+			w.Value(9, "=a")
 			return nil
 		})
 		var saw []string
@@ -301,7 +301,7 @@ func TestAGroupIsRunAgain(t *testing.T) {
 func TestATurnIsNotWaitedForForever(t *testing.T) {
 	inWorld(t, func(w *world) {
 		h := w.handle()
-		h.after(faulty.Put, "=a", 0, func(*faulty.Answer) { time.Sleep(25 * time.Second) })
+		h.After(faulty.Put, "=a", 0, func(*faulty.Answer) { time.Sleep(25 * time.Second) })
 		h.start(write("1", "=a"))
 		begun := time.Now()
 		require.NoError(t, h.all(increment("=a"))[0])

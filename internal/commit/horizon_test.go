@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
@@ -23,11 +22,8 @@ func TestAttemptThatLastsTooLongIsInDoubt(t *testing.T) {
 			t.Run(name+" "+wait.String(), func(t *testing.T) {
 				inWorld(t, func(w *world) {
 					h := w.handle()
-					h.after(faulty.Put, "=a", 0, func(a *faulty.Answer) {
-						o, err := w.mem.Get(context.Background(), prefix+"=a", "")
-						require.NoError(t, err)
-						err = w.mem.Delete(context.Background(), prefix+"=a", o.Version)
-						require.NoError(t, err) // as if it had never been there
+					h.After(faulty.Put, "=a", 0, func(a *faulty.Answer) {
+						w.Remove("=a") // as if it had never been there
 						pass(wait)
 						a.Err = backend.ErrOutcomeUnknown
 					})
@@ -51,17 +47,17 @@ func TestAttemptThatLastsTooLongIsInDoubt(t *testing.T) {
 // up, and made anew with new ones.
 func TestValueOfAnAttemptThatWaitedTooLong(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a")
+		w.Value(1, "=a")
 		h := w.handle()
 		big := make([]byte, commit.InlineMax+1)
-		h.before(faulty.Get, "=a", 0, func(context.Context) error {
+		h.Before(faulty.Get, "=a", 0, func(context.Context) error {
 			pass(20 * time.Minute)
 			return nil
 		})
 		h.must(func(tx *commit.Tx) error { return tx.Write("=a", big) })
 		h.drain()
 		values := 0
-		for _, put := range h.sentOf(faulty.Put, "") {
+		for _, put := range h.Sent(faulty.Put, "") {
 			if put.Name != prefix+"=a" {
 				values++
 			}

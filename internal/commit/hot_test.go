@@ -23,7 +23,7 @@ func (h *handle) heat(names ...string) {
 
 // order is the order in which cells were written.
 func (h *handle) order() (names []string) {
-	for _, op := range h.sentOf(faulty.Put, "") {
+	for _, op := range h.Sent(faulty.Put, "") {
 		names = append(names, op.Name[len(prefix):])
 	}
 	return names
@@ -40,16 +40,16 @@ func TestHotMemberFirst(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b", "=c", "=r")
+				w.Value(1, "=a", "=b", "=c", "=r")
 				h := w.handle()
 				h.heat("=b", "=c")
-				h.after(faulty.Put, "=b", 0, func(*faulty.Answer) {
+				h.After(faulty.Put, "=b", 0, func(*faulty.Answer) {
 					pass(time.Second)
 					assert.Equal(t, []string{"=b"}, h.order(), "before it has landed")
 				})
 				h.must(x.fn)
 				assert.Equal(t, "=b", h.order()[0])
-				b, _ := w.cell("=b")
+				b, _ := w.Cell("=b")
 				require.NotNil(t, b.Intent)
 				assert.Equal(t, "=a", b.Intent.Primary().Name, "the primary is still the first")
 			})
@@ -67,7 +67,7 @@ func TestHotMemberRefuses(t *testing.T) {
 	}{
 		{"it has a new value", func(w *world) { w.overwrite("=b", 2) },
 			[]string{"=b", "=b", "=a", "=c"}, 2},
-		{"all have new values", func(w *world) { w.value(2, "=a", "=b", "=c") },
+		{"all have new values", func(w *world) { w.Value(2, "=a", "=b", "=c") },
 			[]string{"=b", "=b", "=a", "=c"}, 2},
 		{"only its version has moved", func(w *world) { w.touch("=b") },
 			[]string{"=b", "=b", "=a", "=c"}, 1},
@@ -77,7 +77,7 @@ func TestHotMemberRefuses(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b", "=c")
+				w.Value(1, "=a", "=b", "=c")
 				h := w.handle()
 				h.heat("=b")
 				h.meanwhile("=b", 0, func() { x.meet(w) })
@@ -90,7 +90,7 @@ func TestHotMemberRefuses(t *testing.T) {
 				assert.ElementsMatch(t, x.order[2:], order[2:])
 				h.drain()
 				for _, name := range []string{"=a", "=b", "=c"} {
-					c, _ := w.cell(name)
+					c, _ := w.Cell(name)
 					assert.Equal(t, inline("new"), c.Value)
 				}
 			})
@@ -100,12 +100,7 @@ func TestHotMemberRefuses(t *testing.T) {
 
 // rivalIn places a rival's intents in all of its members.
 func (w *world) rivalIn(n byte, m cell.Mode, names ...string) {
-	w.rival(n, m, names...)
-	first, _ := w.cell(names[0])
-	for _, name := range names[1:] {
-		c, _ := w.cell(name)
-		w.put(name, cell.Place(c, cell.Fold{}, first.Intent))
-	}
+	w.rival(n, m, names...).Place(names[1:]...)
 }
 
 // While some intent has not been sent, an answer that was lost leaves no doubt.
@@ -114,15 +109,15 @@ func TestHotMemberUnknown(t *testing.T) {
 		name    string
 		arrange func(w *world, h *handle)
 	}{
-		{"landed", func(_ *world, h *handle) { h.loseAnswer("=b", 0, nil) }},
-		{"lost on its way", func(_ *world, h *handle) { h.loseRequest("=b", 0, nil) }},
+		{"landed", func(_ *world, h *handle) { h.LoseAnswer("=b", 0, nil) }},
+		{"lost on its way", func(_ *world, h *handle) { h.LoseRequest("=b", 0, nil) }},
 		{"landed, and dropped; all cells forget", func(w *world, h *handle) {
-			h.loseAnswer("=b", 0, func() { w.forget("=a"); w.forget("=b") })
+			h.LoseAnswer("=b", 0, func() { w.forget("=a"); w.forget("=b") })
 		}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b")
+				w.Value(1, "=a", "=b")
 				h := w.handle()
 				h.heat("=b")
 				x.arrange(w, h)
@@ -130,7 +125,7 @@ func TestHotMemberUnknown(t *testing.T) {
 				require.NoError(t, err)
 				h.drain()
 				for _, name := range []string{"=a", "=b"} {
-					c, _ := w.cell(name)
+					c, _ := w.Cell(name)
 					assert.Equal(t, inline("new"), c.Value)
 				}
 			})
@@ -138,12 +133,12 @@ func TestHotMemberUnknown(t *testing.T) {
 	}
 	t.Run("the caller leaves", func(t *testing.T) {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a", "=b")
+			w.Value(1, "=a", "=b")
 			h := w.handle()
 			h.heat("=b")
 			ctx, leave := context.WithCancel(context.Background())
 			defer leave()
-			h.loseAnswer("=b", 0, leave)
+			h.LoseAnswer("=b", 0, leave)
 			_, err := h.tx(ctx, update("new", "=a", "=b"))
 			require.ErrorIs(t, err, context.Canceled)
 			assert.NotErrorIs(t, err, commit.ErrInDoubt)
@@ -157,19 +152,19 @@ func TestHotMemberUnknown(t *testing.T) {
 // the function sees it.
 func TestDoubtedKeysAreLookedAt(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h := w.handle()
 		h.must(func(tx *commit.Tx) error { return look(tx, "=a", "=b") })
 		h.rs.Lost("=a")
 		w.overwrite("=a", 2)
 		w.overwrite("=b", 2)
-		h.ops = nil
+		h.Forget()
 		runs, err := h.tx(context.Background(), func(tx *commit.Tx) error {
 			if _, err := tx.Read("=a"); err != nil {
 				return err
 			}
-			assert.Len(t, h.sentOf(faulty.Get, "=a"), 1)
-			assert.Empty(t, h.sentOf(faulty.Get, "=b"))
+			assert.Len(t, h.Sent(faulty.Get, "=a"), 1)
+			assert.Empty(t, h.Sent(faulty.Get, "=b"))
 			return tx.Write("=a", []byte("new"))
 		})
 		require.NoError(t, err)

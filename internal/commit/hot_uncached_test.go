@@ -13,15 +13,15 @@ import (
 // What has been read of the members that were not sent is used without a cache, too.
 func TestHotMemberRefusesWithoutCache(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=c")
+		w.Value(1, "=a", "=b", "=c")
 		h := w.handleCaching(0)
 		h.heat("=b")
-		h.meanwhile("=b", 0, func() { w.value(2, "=a", "=b", "=c") })
+		h.meanwhile("=b", 0, func() { w.Value(2, "=a", "=b", "=c") })
 		runs, err := h.tx(context.Background(), update("new", "=a", "=b", "=c"))
 		require.NoError(t, err)
 		assert.Equal(t, 2, runs)
 		assert.Equal(t, []string{"=b", "=b"}, h.order()[:2])
-		assert.Len(t, h.sentOf(faulty.Put, "=a"), 1)
+		assert.Len(t, h.Sent(faulty.Put, "=a"), 1)
 		h.drain()
 	})
 }

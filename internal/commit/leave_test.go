@@ -19,11 +19,11 @@ import (
 
 // clean checks that no cell holds an intent, and that the keys have their first value.
 func (w *world) clean(names ...string) {
-	w.t.Helper()
+	w.T.Helper()
 	for _, name := range names {
-		got, _ := w.cell(name)
-		assert.Nil(w.t, got.Intent, "%s holds an intent", name)
-		assert.Equal(w.t, id(1), got.Writer, "%s was written", name)
+		got, _ := w.Cell(name)
+		assert.Nil(w.T, got.Intent, "%s holds an intent", name)
+		assert.Equal(w.T, id(1), got.Writer, "%s was written", name)
 	}
 }
 
@@ -48,13 +48,13 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		for _, after := range []int{0, 1} {
 			t.Run(x.name, func(t *testing.T) {
 				inWorld(t, func(w *world) {
-					w.value(1, "=a", "=b", "=r")
+					w.Value(1, "=a", "=b", "=r")
 					h := w.handle()
-					h.before(faulty.Put, "=b", 0, func(context.Context) error {
-						c, _ := w.cell("=b")
-						w.put("=b", cell.Write(c, cell.Fold{}, id(2), cell.Put, inline("v")))
-						c, _ = w.cell("=r")
-						w.put("=r", cell.Write(c, cell.Fold{}, id(2), cell.Put, inline("v")))
+					h.Before(faulty.Put, "=b", 0, func(context.Context) error {
+						c, _ := w.Cell("=b")
+						w.Put("=b", cell.Write(c, cell.Fold{}, id(2), cell.Put, inline("v")))
+						c, _ = w.Cell("=r")
+						w.Put("=r", cell.Write(c, cell.Fold{}, id(2), cell.Put, inline("v")))
 						return nil
 					})
 					runs := 0
@@ -78,7 +78,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 					assert.Equal(t, after+1, runs)
 					h.drain()
 					w.clean("=a")
-					b, _ := w.cell("=b")
+					b, _ := w.Cell("=b")
 					assert.Nil(t, b.Intent)
 					if after == 0 {
 						assert.Zero(t, h.puts())
@@ -107,21 +107,21 @@ func TestTxIsDoneAfterItsFunction(t *testing.T) {
 // The owner of a committed transaction need not resolve before it goes on.
 func TestChainFoldsThePreviousIntents(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=c")
+		w.Value(1, "=a", "=b", "=c")
 		h := w.handle()
 		h.must(update("one", "=a", "=b", "=c"))
-		one, _ := w.cell("=a")
+		one, _ := w.Cell("=a")
 		h.must(update("two", "=a", "=b"))
 		assert.Equal(t, 5, h.puts(), "nothing was resolved between")
 		for _, name := range []string{"=a", "=b"} {
-			got, _ := w.cell(name)
+			got, _ := w.Cell(name)
 			require.NotNil(t, got.Intent)
 			assert.NotEqual(t, one.Intent.Tx, got.Intent.Tx)
 			assert.Equal(t, one.Intent.Tx, got.Writer, "folded in the same write")
 			_, marked := got.Mark(one.Intent.Tx)
 			assert.True(t, marked, "=c still holds it")
 		}
-		got, _ := w.cell("=c")
+		got, _ := w.Cell("=c")
 		assert.True(t, got.Holds(one.Intent.Tx))
 		other := w.handle()
 		for name, want := range map[string]string{"=a": "two", "=b": "two", "=c": "one"} {
@@ -132,7 +132,7 @@ func TestChainFoldsThePreviousIntents(t *testing.T) {
 		h.drain()
 		assert.Equal(t, 8, h.puts(), "=c of the first, and both of the second")
 		for _, name := range []string{"=a", "=b", "=c"} {
-			got, _ := w.cell(name)
+			got, _ := w.Cell(name)
 			assert.Nil(t, got.Intent)
 		}
 	})
@@ -147,7 +147,7 @@ func TestMarksDoNotPileUpInAChain(t *testing.T) {
 		}
 		h.drain()
 		for _, name := range []string{"=a", "=b", "=c"} {
-			got, _ := w.cell(name)
+			got, _ := w.Cell(name)
 			assert.LessOrEqual(t, len(got.Marks), 3, name)
 		}
 	})
@@ -159,15 +159,15 @@ func TestDeadChainedWaveKeepsThePreviousTransaction(t *testing.T) {
 		h := w.handle()
 		h.must(write("one", "=a", "=b"))
 		ctx, cancel := context.WithCancel(context.Background())
-		h.before(faulty.Put, "=b", 1, func(context.Context) error {
+		h.Before(faulty.Put, "=b", 1, func(context.Context) error {
 			w.touch("=b")
 			return nil
 		})
-		h.after(faulty.Get, "=b", 1, func(*faulty.Answer) { cancel() })
+		h.After(faulty.Get, "=b", 1, func(*faulty.Answer) { cancel() })
 		_, err := h.tx(ctx, write("two", "=a", "=b"))
 		require.ErrorIs(t, err, context.Canceled)
 		assert.NotErrorIs(t, err, commit.ErrInDoubt, "the cell that refused proves it dead")
-		assert.Empty(t, h.steps)
+		assert.Zero(t, h.Planned())
 		other := w.handle()
 		for _, name := range []string{"=a", "=b"} {
 			v, _ := other.read(name)
@@ -175,7 +175,7 @@ func TestDeadChainedWaveKeepsThePreviousTransaction(t *testing.T) {
 		}
 		h.drain()
 		for _, name := range []string{"=a", "=b"} {
-			got, _ := w.cell(name)
+			got, _ := w.Cell(name)
 			assert.Nil(t, got.Intent, "what it left is removed, the rest resolved")
 			assert.Equal(t, inline("one"), got.Value)
 		}
@@ -196,7 +196,7 @@ func TestClaimsAreReturned(t *testing.T) {
 		assert.NotErrorIs(t, err, commit.ErrInDoubt)
 		h.drain()
 		for _, name := range []string{"=a", "=b"} {
-			got, _ := w.cell(name)
+			got, _ := w.Cell(name)
 			assert.Nil(t, got.Intent)
 			assert.Equal(t, inline("one"), got.Value)
 		}
@@ -205,10 +205,10 @@ func TestClaimsAreReturned(t *testing.T) {
 
 func TestMaxAttempts(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h := w.handle()
 		for i := range 3 {
-			h.before(faulty.Put, "=b", i, func(context.Context) error { w.touch("=b"); return nil })
+			h.Before(faulty.Put, "=b", i, func(context.Context) error { w.touch("=b"); return nil })
 		}
 		err := h.engine.Run(context.Background(), commit.Options{MaxAttempts: 3},
 			update("new", "=a", "=b"))
@@ -225,13 +225,13 @@ func TestMaxAttempts(t *testing.T) {
 // commit in the end, without a kill.
 func TestTwoAttemptsThatRefuseEachOther(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		one, two := w.handle(), w.handle()
 		var haveRead sync.WaitGroup
 		haveRead.Add(2)
 		done := make(chan error)
 		for i, h := range []*handle{one, two} {
-			h.before(faulty.Put, []string{"=b", "=a"}[i], 0, func(context.Context) error {
+			h.Before(faulty.Put, []string{"=b", "=a"}[i], 0, func(context.Context) error {
 				pass(10 * time.Millisecond) // each has landed one of its writes
 				return nil
 			})
@@ -260,7 +260,7 @@ func TestTwoAttemptsThatRefuseEachOther(t *testing.T) {
 // A transaction's writes wait for an undecided older one, and say so by their context.
 func TestLeavingWhileWaitingForAnother(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=c")
+		w.Value(1, "=a", "=b", "=c")
 		w.rival(2, cell.Pending, "=a", "=b")
 		h := w.handle()
 		ctx, cancel := context.WithTimeout(context.Background(), patience/2)
@@ -292,12 +292,12 @@ func TestCommitOnCellsFullOfMarks(t *testing.T) {
 			inWorld(t, func(w *world) {
 				h := w.handle()
 				fill(w, h)
-				full, _ := w.cell("=a")
+				full, _ := w.Cell("=a")
 				require.GreaterOrEqual(t, len(full.Marks), cell.MarksMax-1)
 				require.NotNil(t, full.Intent)
 				h.must(fn)
 				h.drain()
-				got, _ := w.cell("=a")
+				got, _ := w.Cell("=a")
 				assert.LessOrEqual(t, len(got.Marks), cell.MarksMax)
 				late := w.handle()
 				for i := range cell.MarksMax {
@@ -313,10 +313,10 @@ func TestCommitOnCellsFullOfMarks(t *testing.T) {
 // The reads of a function that fails are validated before its error counts.
 func TestErrorOfAFunctionIsValidated(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h := w.handle()
 		h.must(func(tx *commit.Tx) error { return look(tx, "=a", "=b") })
-		w.value(2, "=a")
+		w.Value(2, "=a")
 		own := errors.New("own")
 		var seen []string
 		_, err := h.tx(context.Background(), func(tx *commit.Tx) error {
@@ -333,7 +333,7 @@ func TestErrorOfAFunctionIsValidated(t *testing.T) {
 func TestStoreFailsDuringTheFunction(t *testing.T) {
 	inWorld(t, func(w *world) {
 		h := w.handle()
-		h.before(faulty.Get, "=a", 0, func(context.Context) error { return backend.ErrDenied })
+		h.Before(faulty.Get, "=a", 0, func(context.Context) error { return backend.ErrDenied })
 		runs, err := h.tx(context.Background(), func(tx *commit.Tx) error {
 			_, _ = tx.Read("=a")
 			return tx.Write("=b", nil)

@@ -53,15 +53,16 @@ func TestReadsAreValidated(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b", "=c")
+				w.Value(1, "=a", "=b", "=c")
 				h := w.handle()
 				for _, name := range x.cached {
 					h.read(name)
 				}
-				h.ops, h.every = nil, slow
+				h.Forget()
+				h.Every(slow)
 				h.must(x.fn)
 				for name, n := range x.gets {
-					assert.Len(t, h.sentOf(faulty.Get, name), n, name)
+					assert.Len(t, h.Sent(faulty.Get, name), n, name)
 				}
 			})
 		})
@@ -72,11 +73,11 @@ func TestReadsAreValidated(t *testing.T) {
 // bytes are: what was requested between is not the last of sequential reads.
 func TestReadIsAnsweredWhenTheStatusIsKnown(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=c")
+		w.Value(1, "=a", "=b", "=c")
 		w.rival(2, cell.Staged, "=a", "=b")
 		h := w.handle()
 		gate := make(chan struct{})
-		h.before(faulty.Get, "=b", 0, func(context.Context) error { <-gate; return nil })
+		h.Before(faulty.Get, "=b", 0, func(context.Context) error { <-gate; return nil })
 		h.must(func(tx *commit.Tx) error {
 			var wg sync.WaitGroup
 			wg.Go(func() { assert.NoError(t, look(tx, "=a")) })
@@ -86,8 +87,8 @@ func TestReadIsAnsweredWhenTheStatusIsKnown(t *testing.T) {
 			wg.Wait()
 			return err
 		})
-		assert.Len(t, h.sentOf(faulty.Get, "=c"), 2, "it is validated")
-		assert.GreaterOrEqual(t, len(h.sentOf(faulty.Get, "=a")), 1)
+		assert.Len(t, h.Sent(faulty.Get, "=c"), 2, "it is validated")
+		assert.GreaterOrEqual(t, len(h.Sent(faulty.Get, "=a")), 1)
 	})
 }
 
@@ -99,10 +100,10 @@ func TestNotModifiedProvesNothingOfAnUndecidedIntent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b", "=c")
+				w.Value(1, "=a", "=b", "=c")
 				w.staged("=a", "=b")
 				h := w.handle()
-				h.before(faulty.Get, "=a", 1, func(context.Context) error {
+				h.Before(faulty.Get, "=a", 1, func(context.Context) error {
 					w.join("=a", "=b") // commits
 					return nil
 				})
@@ -126,16 +127,16 @@ func (w *world) staged(names ...string) { w.rival(2, cell.Staged, names...) }
 
 // join stores in another member the intent of the attempt that is in a cell.
 func (w *world) join(from, to string) {
-	c, _ := w.cell(from)
-	other, _ := w.cell(to)
-	w.put(to, cell.Place(other, cell.Fold{}, c.Intent))
+	c, _ := w.Cell(from)
+	other, _ := w.Cell(to)
+	w.Put(to, cell.Place(other, cell.Fold{}, c.Intent))
 }
 
 // A CAS at the version read stands for the value read only if no intent was undecided.
 func TestWriteOverAnIntentThatCommittedSinceItWasRead(t *testing.T) {
 	for _, keys := range [][]string{{"=a"}, {"=a", "=c"}} {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a", "=b", "=c")
+			w.Value(1, "=a", "=b", "=c")
 			w.staged("=a", "=b")
 			h := w.handle()
 			var seen []string
@@ -150,7 +151,7 @@ func TestWriteOverAnIntentThatCommittedSinceItWasRead(t *testing.T) {
 			assert.Equal(t, 2, runs)
 			assert.Equal(t, []string{"v", "rival"}, seen)
 			h.drain()
-			got, _ := w.cell("=a")
+			got, _ := w.Cell("=a")
 			assert.Equal(t, id(2), got.Recent[1], "the rival's write is not lost")
 			b, _ := w.handle().read("=b")
 			assert.Equal(t, "rival", b)
@@ -161,15 +162,15 @@ func TestWriteOverAnIntentThatCommittedSinceItWasRead(t *testing.T) {
 // A writer never replaces an undecided intent: it waits, then kills.
 func TestWriterMeetsAnUndecidedIntent(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		w.staged("=a", "=b")
 		h := w.handle()
 		start := time.Now()
 		h.must(write("new", "=a"))
 		assert.Equal(t, patience, time.Since(start).Round(time.Millisecond))
-		fenced, _ := w.cell("=b")
+		fenced, _ := w.Cell("=b")
 		assert.Equal(t, id(1), fenced.Writer)
-		got, _ := w.cell("=a")
+		got, _ := w.Cell("=a")
 		assert.Equal(t, id(1), got.Recent[1])
 	})
 }
@@ -183,24 +184,24 @@ func TestWeakReadsSeeOwnCommits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b", "=r")
+				w.Value(1, "=a", "=b", "=r")
 				h := w.handle()
 				h.read("=a")
 				h.must(fn)
-				sent := len(h.ops)
+				sent := len(h.Sent("", ""))
 				v, err := h.engine.Read(context.Background(), "=a", time.Hour)
 				require.NoError(t, err)
 				assert.NotEqual(t, "v", string(v))
-				assert.Len(t, h.ops, sent, "without a request")
+				assert.Len(t, h.Sent("", ""), sent, "without a request")
 				h.drain()
 			})
 		})
 	}
 	t.Run("a read while the write is on its way", func(t *testing.T) {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a")
+			w.Value(1, "=a")
 			h := w.handle()
-			h.before(faulty.Put, "=a", 0, func(context.Context) error {
+			h.Before(faulty.Put, "=a", 0, func(context.Context) error {
 				v, _ := h.read("=a")
 				assert.Equal(t, "v", v)
 				return nil
@@ -215,11 +216,12 @@ func TestWeakReadsSeeOwnCommits(t *testing.T) {
 
 func TestSnapshotOfBoundedStaleness(t *testing.T) {
 	view := func(h *handle, names ...string) (gets int) {
-		h.ops, h.every = nil, slow
+		h.Forget()
+		h.Every(slow)
 		err := h.engine.Run(context.Background(),
 			commit.Options{ReadOnly: true, Staleness: time.Minute}, multi(names...))
-		require.NoError(h.w.t, err)
-		return len(h.sentOf(faulty.Get, ""))
+		require.NoError(h.w.T, err)
+		return len(h.Sent(faulty.Get, ""))
 	}
 	warm := func(h *handle, names ...string) {
 		for _, name := range names {
@@ -228,7 +230,7 @@ func TestSnapshotOfBoundedStaleness(t *testing.T) {
 		}
 	}
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h := w.handle()
 		warm(h, "=a", "=b")
 		assert.Equal(t, 2, view(h, "=a", "=b"), "not known to have been current at one instant")
@@ -237,11 +239,11 @@ func TestSnapshotOfBoundedStaleness(t *testing.T) {
 		pass(time.Minute)
 		assert.Equal(t, 2, view(h, "=a", "=b"), "too old: read again, and unchanged since then")
 		pass(2 * time.Minute)
-		w.value(2, "=a")
+		w.Value(2, "=a")
 		assert.Equal(t, 4, view(h, "=a", "=b"), "too old: read again, changed, and validated")
 	})
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		h := w.handle()
 		h.must(write("new", "=a", "=b"))
 		h.read("=a")

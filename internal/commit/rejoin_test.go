@@ -20,12 +20,12 @@ func TestTheLastOfAGroupIsNotLeftBehind(t *testing.T) {
 		h := w.handle()
 		h.busy("=a")
 		nth := h.sentBefore(faulty.Put, "=a")
-		h.before(faulty.Put, "=a", nth, func(context.Context) error {
+		h.Before(faulty.Put, "=a", nth, func(context.Context) error {
 			pass(4 * time.Second) // the first leaves
 			w.overwrite("=a", 9)
 			return nil
 		})
-		h.loseAnswer("=a", nth+1, func() { pass(4 * time.Second) }) // the second leaves
+		h.LoseAnswer("=a", nth+1, func() { pass(4 * time.Second) }) // the second leaves
 		errs := make(chan error)
 		for _, d := range []time.Duration{3 * time.Second, 7 * time.Second} {
 			ctx, cancel := context.WithTimeout(background, d)

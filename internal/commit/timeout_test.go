@@ -3,6 +3,7 @@ package commit_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,26 +18,21 @@ import (
 // hang makes all writes take until their context ends, from the nth of a cell on (""
 // stands for every cell), and returns how to end that.
 func (h *handle) hang(name string, nth int) (mend func()) {
+	var mu sync.Mutex // guards n
 	n := 0
-	every := func(ctx context.Context, op faulty.Op, a *faulty.Answer) {
+	h.Every(func(ctx context.Context, op faulty.Op, a *faulty.Answer) {
 		if a != nil || op.Kind != faulty.Put || name != "" && op.Name != prefix+name {
 			return
 		}
-		h.mu.Lock()
+		mu.Lock()
 		n++
 		hangs := n > nth
-		h.mu.Unlock()
+		mu.Unlock()
 		if hangs {
 			<-ctx.Done()
 		}
-	}
-	set := func(f func(context.Context, faulty.Op, *faulty.Answer)) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.every = f
-	}
-	set(every)
-	return func() { set(nil) }
+	})
+	return func() { h.Every(nil) }
 }
 
 // Writes hang until the library's own timeouts end them. The caller's context has not
@@ -64,7 +60,7 @@ func TestTimeoutsAreNotTheCallers(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b", "=r")
+				w.Value(1, "=a", "=b", "=r")
 				h := w.handle()
 				mend := h.hang(x.hang, x.from)
 				_, err := h.tx(context.Background(), x.fn)
@@ -97,7 +93,7 @@ func TestDeadlineOfTheCaller(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(name, " ", deadline), func(t *testing.T) {
 				inWorld(t, func(w *world) {
-					w.value(1, "=a", "=b")
+					w.Value(1, "=a", "=b")
 					h := w.handle()
 					mend := h.hang("=a", 0)
 					ctx, cancel := context.WithTimeout(context.Background(), deadline)

@@ -113,6 +113,11 @@ var directions = []row{
 		"internal/resolve", "internal/store", "internal/cell", "internal/keyspace", "internal/seam",
 	}, "garbage is found by listing and resolving, not by running transactions"},
 
+	{"internal/worldtest", []string{
+		"testing", "testing/synctest", testify, "backend", "backend/memory", "backend/faulty",
+		"cache", "internal/cell", "internal/resolve", "internal/seam", "internal/store",
+		"internal/txid",
+	}, "it opens what the tests of several packages share, and knows nothing above"},
 	{"internal/sim/...", []string{
 		".", "backend", "backend/memory", "backend/faulty", "cache", "testing", "internal/history",
 		testify, "internal/seam", "internal/cell", "internal/txid", "internal/keyspace",
@@ -245,7 +250,7 @@ func TestDirections(t *testing.T) {
 	testOnly := []string{
 		"internal/sim", "internal/lint", "backend/backendtest", "backend/gcs/gcstest",
 		"backend/azure/azuretest", "backend/s3/s3test", "backend/backendtest/faultproxy",
-		"backend/bucketurl/bucketurltest", "benchmarks/internal/server",
+		"backend/bucketurl/bucketurltest", "benchmarks/internal/server", "internal/worldtest",
 	}
 	wrappers := []string{"backend/faulty", "backend/simulated"}
 	for _, r := range directions {

@@ -14,19 +14,19 @@ import (
 	"github.com/strictkv/strictkv/internal/cell"
 )
 
-func (c *client) drain() { require.NoError(c.w.t, c.rs.Drain(context.Background())) }
+func (c *client) drain() { require.NoError(c.w.T, c.rs.Drain(context.Background())) }
 
 func TestResolvingFoldsEveryMember(t *testing.T) {
 	inWorld(t, func(w *world) {
 		all := names(3)
-		w.value(1, all...)
-		r := w.rival(50, cell.Staged, all...).place(all...)
+		w.Value(1, all...)
+		r := w.Rival(50, cell.Staged, all...).Place(all...)
 		c := w.client()
-		c.rs.Committed(id(50), r.members)
+		c.rs.Committed(id(50), r.Intent.Members)
 		c.rs.Resolve(id(50), all, false)
 		c.drain()
 		for _, name := range all {
-			got, _ := w.cell(name)
+			got, _ := w.Cell(name)
 			assert.Nil(t, got.Intent)
 			assert.Equal(t, id(50), got.Writer)
 		}
@@ -37,20 +37,20 @@ func TestResolvingFoldsEveryMember(t *testing.T) {
 
 func TestResolvingRemovesWhatADeadAttemptLeft(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=c")
-		w.rival(50, cell.Pending, "=a", "=b", "=c").place("=a", "=b")
+		w.Value(1, "=a", "=b", "=c")
+		w.Rival(50, cell.Pending, "=a", "=b", "=c").Place("=a", "=b")
 		c := w.client()
 		c.rs.Dead(id(50))
-		c.before(faulty.Put, "=a", 0, func(faulty.Op) error { pass(time.Second); return nil })
+		c.Before(faulty.Put, "=a", 0, func(context.Context) error { pass(time.Second); return nil })
 		c.rs.Resolve(id(50), []string{"=a", "=b", "=c"}, true)
-		c.before(faulty.Put, "=b", 0, func(faulty.Op) error {
-			primary, _ := w.cell("=a")
+		c.Before(faulty.Put, "=b", 0, func(context.Context) error {
+			primary, _ := w.Cell("=a")
 			assert.Nil(t, primary.Intent, "a pending primary first")
 			return nil
 		})
 		c.drain()
 		for _, name := range []string{"=a", "=b", "=c"} {
-			got, _ := w.cell(name)
+			got, _ := w.Cell(name)
 			assert.Nil(t, got.Intent)
 			assert.Equal(t, id(1), got.Writer)
 		}
@@ -74,13 +74,13 @@ func TestResolvingAnAttemptInDoubt(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b")
-				w.rival(50, x.mode, "=a", "=b").place(x.placed...)
+				w.Value(1, "=a", "=b")
+				w.Rival(50, x.mode, "=a", "=b").Place(x.placed...)
 				c := w.client()
 				c.rs.Resolve(id(50), []string{"=a", "=b"}, x.mode == cell.Pending)
 				c.drain()
 				for _, name := range []string{"=a", "=b"} {
-					got, _ := w.cell(name)
+					got, _ := w.Cell(name)
 					assert.Nil(t, got.Intent)
 					assert.Equal(t, id(x.writer), got.Writer)
 				}
@@ -92,20 +92,20 @@ func TestResolvingAnAttemptInDoubt(t *testing.T) {
 // What others have folded meanwhile is let be.
 func TestResolvingWhatOthersHaveFolded(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+		w.Value(1, "=a", "=b")
+		r := w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b")
 		c := w.client()
 		c.read("=a")
 		c.read("=b")
-		c.rs.Committed(id(50), r.members)
-		c.before(faulty.Put, "=a", 0, func(faulty.Op) error {
-			r.fold("=a")
-			w.rival(51, cell.Staged, "=a", "=c").place("=a")
+		c.rs.Committed(id(50), r.Intent.Members)
+		c.Before(faulty.Put, "=a", 0, func(context.Context) error {
+			r.Fold("=a")
+			w.Rival(51, cell.Staged, "=a", "=c").Place("=a")
 			return nil
 		})
 		c.rs.Resolve(id(50), []string{"=a", "=b"}, false)
 		c.drain()
-		got, _ := w.cell("=a")
+		got, _ := w.Cell("=a")
 		assert.True(t, got.Holds(id(51)), "another attempt's intent is none of its business")
 		assert.NotEmpty(t, w.carries(50, "=a"))
 	})
@@ -113,10 +113,10 @@ func TestResolvingWhatOthersHaveFolded(t *testing.T) {
 
 func TestClaimTakesACellFromTheBackground(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+		w.Value(1, "=a", "=b")
+		r := w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b")
 		c := w.client()
-		c.rs.Committed(id(50), r.members)
+		c.rs.Committed(id(50), r.Intent.Members)
 		c.rs.Resolve(id(50), []string{"=a", "=b"}, false)
 		ctx := context.Background()
 		tx, err := c.rs.Claim(ctx, "=a")
@@ -129,25 +129,25 @@ func TestClaimTakesACellFromTheBackground(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, tx.IsZero(), "nothing was left there")
 		c.drain()
-		got, _ := w.cell("=a")
+		got, _ := w.Cell("=a")
 		assert.True(t, got.Holds(id(50)), "left to whoever claimed it")
-		got, _ = w.cell("=b")
+		got, _ = w.Cell("=b")
 		assert.Nil(t, got.Intent)
 		c.rs.Resolve(id(50), []string{"=a"}, false)
 		c.drain()
-		got, _ = w.cell("=a")
+		got, _ = w.Cell("=a")
 		assert.Nil(t, got.Intent, "queued again")
 	})
 }
 
 func TestClaimWaitsForACellThatIsBeingResolved(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+		w.Value(1, "=a", "=b")
+		r := w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b")
 		c := w.client()
-		c.rs.Committed(id(50), r.members)
+		c.rs.Committed(id(50), r.Intent.Members)
 		gate := make(chan struct{})
-		c.before(faulty.Put, "=a", 0, func(faulty.Op) error { <-gate; return nil })
+		c.Before(faulty.Put, "=a", 0, func(context.Context) error { <-gate; return nil })
 		c.rs.Resolve(id(50), []string{"=a"}, false)
 		go c.drain()
 		synctest.Wait()
@@ -170,17 +170,17 @@ func TestClaimWaitsForACellThatIsBeingResolved(t *testing.T) {
 		}
 		close(gate)
 		<-done
-		got, _ := w.cell("=a")
+		got, _ := w.Cell("=a")
 		assert.Nil(t, got.Intent)
 	})
 }
 
 func TestBackgroundEndsWithItsLife(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+		w.Value(1, "=a", "=b")
+		r := w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b")
 		c := w.client()
-		c.rs.Committed(id(50), r.members)
+		c.rs.Committed(id(50), r.Intent.Members)
 		c.rs.Resolve(id(50), []string{"=a", "=b"}, false)
 		c.stop()
 		c.drain()
@@ -190,16 +190,16 @@ func TestBackgroundEndsWithItsLife(t *testing.T) {
 
 func TestResolvingGivesUpIfTheStoreRefuses(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+		w.Value(1, "=a", "=b")
+		r := w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b")
 		c := w.client()
-		c.rs.Committed(id(50), r.members)
-		c.before(faulty.Put, "=a", 0, func(faulty.Op) error { return backend.ErrDenied })
+		c.rs.Committed(id(50), r.Intent.Members)
+		c.Before(faulty.Put, "=a", 0, func(context.Context) error { return backend.ErrDenied })
 		c.rs.Resolve(id(50), []string{"=a", "=b"}, false)
 		c.drain()
-		got, _ := w.cell("=a")
+		got, _ := w.Cell("=a")
 		assert.True(t, got.Holds(id(50)))
-		got, _ = w.cell("=b")
+		got, _ = w.Cell("=b")
 		assert.Nil(t, got.Intent)
 		assert.Equal(t, cell.Committed, w.client().status("=a").Outcome)
 	})

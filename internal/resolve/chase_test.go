@@ -44,7 +44,7 @@ func (w *world) racer(takes time.Duration) *racer {
 func (r *racer) chase() (store.Snapshot, time.Duration) {
 	start := time.Now()
 	last, err := r.rs.Chase(context.Background(), r.o)
-	require.NoError(r.w.t, err)
+	require.NoError(r.w.T, err)
 	return last, time.Since(start)
 }
 
@@ -53,20 +53,20 @@ func (r *racer) chase() (store.Snapshot, time.Duration) {
 // version that it has read lasts no longer. One that sees a version when it is new wins.
 func TestChaseWinsWhenAVersionIsNew(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a")
+		w.Value(1, "=a")
 		r := w.racer(60 * time.Millisecond)
 		stop := make(chan bool)
 		go func() {
 			defer close(stop)
 			for range 3 {
 				pass(59 * time.Millisecond)
-				w.value(2, "=a")
+				w.Value(2, "=a")
 			}
 			pass(11 * time.Millisecond)
 		}()
 		_, took := r.chase()
 		<-stop
-		c, _ := w.cell("=a")
+		c, _ := w.Cell("=a")
 		assert.Equal(t, id(9), c.Writer)
 		assert.Less(t, took, 300*time.Millisecond)
 		seen := map[backend.Version]bool{}
@@ -84,25 +84,25 @@ func TestChaseEnds(t *testing.T) {
 		looks   int // requests
 	}{
 		{"at an undecided intent of another", func(w *world, _ *racer) {
-			w.rival(5, cell.Pending, "=a").place("=a")
+			w.Rival(5, cell.Pending, "=a").Place("=a")
 		}, 2},
 		{"when it has looked often enough", func(w *world, r *racer) {
-			c, _ := w.cell("=a")
+			c, _ := w.Cell("=a")
 			in := &cell.Intent{
 				Tx: id(5), Priority: r.o.Priority, Mode: cell.Pending, Action: cell.Lock,
 				Members: cell.Members{List: []cell.Member{{Name: "=a"}}},
 			}
-			w.put("=a", cell.Place(c, cell.Fold{}, in)) // its own, but nobody learns of it
+			w.Put("=a", cell.Place(c, cell.Fold{}, in)) // its own, but nobody learns of it
 		}, 66},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a")
+				w.Value(1, "=a")
 				r := w.racer(0)
 				x.arrange(w, r)
 				before := r.requests(faulty.Get)
 				last, _ := r.chase()
-				_, now := w.cell("=a")
+				_, now := w.Cell("=a")
 				assert.Equal(t, now, last.Version, "the newest that was seen")
 				assert.LessOrEqual(t, r.requests(faulty.Get)-before, x.looks)
 				assert.Len(t, r.tried, 1)
@@ -114,7 +114,7 @@ func TestChaseEnds(t *testing.T) {
 // A caller who leaves ends the chase at once.
 func TestChaseEndsWithItsContext(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a")
+		w.Value(1, "=a")
 		r := w.racer(0)
 		r.o.Try = func(resolve.Reading, cell.Fold) (bool, store.Snapshot, error) {
 			return false, store.Snapshot{}, nil

@@ -33,16 +33,16 @@ func TestEffectiveValue(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b")
-				r := w.rival(50, cell.Staged, "=a", "=b")
-				if r.intent.Action = x.action; x.action != cell.Put {
-					r.intent.Value = cell.Value{}
+				w.Value(1, "=a", "=b")
+				r := w.Rival(50, cell.Staged, "=a", "=b")
+				if r.Intent.Action = x.action; x.action != cell.Put {
+					r.Intent.Value = cell.Value{}
 				}
-				r.place("=a")
+				r.Place("=a")
 				if x.commit {
-					r.place("=b")
+					r.Place("=b")
 				} else {
-					w.value(2, "=b")
+					w.Value(2, "=b")
 				}
 				c := w.client()
 				for _, role := range []resolve.Role{reader, writer(60)} {
@@ -93,8 +93,8 @@ func TestMeetingAnUndecidedAttempt(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b")
-				w.rival(50, x.mode, "=a", "=b").place(x.placed...)
+				w.Value(1, "=a", "=b")
+				w.Rival(50, x.mode, "=a", "=b").Place(x.placed...)
 				c := w.client()
 				rd, took := c.effective(x.at, x.role)
 				value, by := rd.Effective()
@@ -127,8 +127,8 @@ func TestNoPatienceAtAll(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b")
-				w.rival(50, cell.Pending, "=a", "=b").place("=a", "=b")
+				w.Value(1, "=a", "=b")
+				w.Rival(50, cell.Pending, "=a", "=b").Place("=a", "=b")
 				_, took := w.clientOf(0).effective("=a", x.role)
 				assert.Equal(t, x.waits, took.Round(time.Millisecond))
 				assert.True(t, w.fenced())
@@ -141,7 +141,7 @@ func TestNoPatienceAtAll(t *testing.T) {
 // some member is off, as a new client finds out.
 func (w *world) fenced() bool {
 	for _, name := range []string{"=a", "=b"} {
-		if c, _ := w.cell(name); c.Holds(id(50)) {
+		if c, _ := w.Cell(name); c.Holds(id(50)) {
 			return w.client().status(name).Outcome == cell.Dead
 		}
 	}
@@ -151,10 +151,10 @@ func (w *world) fenced() bool {
 // A lock changes no value: readers need no status.
 func TestReadersDoNotAskForTheStatusOfALock(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		r := w.rival(50, cell.Pending, "=a", "=b")
-		r.intent.Action, r.intent.Value = cell.Lock, cell.Value{}
-		r.place("=a", "=b")
+		w.Value(1, "=a", "=b")
+		r := w.Rival(50, cell.Pending, "=a", "=b")
+		r.Intent.Action, r.Intent.Value = cell.Lock, cell.Value{}
+		r.Place("=a", "=b")
 		c := w.client()
 		rd, took := c.effective("=b", reader)
 		value, by := rd.Effective()
@@ -168,9 +168,9 @@ func TestReadersDoNotAskForTheStatusOfALock(t *testing.T) {
 func TestPatienceIsCountedInParallel(t *testing.T) {
 	inWorld(t, func(w *world) {
 		all := names(4)
-		w.value(1, all...)
-		w.rival(50, cell.Pending, "=a", "=b").place("=a", "=b")
-		w.rival(51, cell.Pending, "=c", "=d").place("=c", "=d")
+		w.Value(1, all...)
+		w.Rival(50, cell.Pending, "=a", "=b").Place("=a", "=b")
+		w.Rival(51, cell.Pending, "=c", "=d").Place("=c", "=d")
 		c := w.client()
 		start := time.Now()
 		done := make(chan struct{})
@@ -186,8 +186,8 @@ func TestPatienceIsCountedInParallel(t *testing.T) {
 // The time counts from when the attempt was first met, whoever of the handle met it.
 func TestPatienceCountsFromTheFirstMeeting(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		w.rival(50, cell.Pending, "=a", "=b").place("=a", "=b")
+		w.Value(1, "=a", "=b")
+		w.Rival(50, cell.Pending, "=a", "=b").Place("=a", "=b")
 		c := w.client()
 		ctx, cancel := context.WithTimeout(context.Background(), patience/2)
 		defer cancel()
@@ -200,15 +200,15 @@ func TestPatienceCountsFromTheFirstMeeting(t *testing.T) {
 
 func TestHeartbeatBeginsPatienceAnew(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		w.rival(50, cell.Pending, "=a", "=b").place("=a", "=b")
+		w.Value(1, "=a", "=b")
+		w.Rival(50, cell.Pending, "=a", "=b").Place("=a", "=b")
 		c := w.client()
 		const beats = 3
 		go func() {
 			for range beats {
 				pass(patience * 3 / 4)
-				held, _ := w.cell("=a")
-				w.put("=a", cell.Fence(held))
+				held, _ := w.Cell("=a")
+				w.Put("=a", cell.Fence(held))
 			}
 		}()
 		_, took := c.effective("=b", reader)
@@ -219,12 +219,12 @@ func TestHeartbeatBeginsPatienceAnew(t *testing.T) {
 
 func TestUndecidedThenCommittedWhileWaiting(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		w.rival(50, cell.Pending, "=a", "=b").place("=a", "=b")
+		w.Value(1, "=a", "=b")
+		w.Rival(50, cell.Pending, "=a", "=b").Place("=a", "=b")
 		go func() {
 			pass(patience / 2)
-			held, _ := w.cell("=a")
-			w.put("=a", cell.Commit(held, id(50), cell.Fold{}))
+			held, _ := w.Cell("=a")
+			w.Put("=a", cell.Commit(held, id(50), cell.Fold{}))
 		}()
 		rd, took := w.client().effective("=b", reader)
 		value, by := rd.Effective()
@@ -237,19 +237,17 @@ func TestUndecidedThenCommittedWhileWaiting(t *testing.T) {
 func TestFenceRewritesTheMemberAtItsExpectedVersion(t *testing.T) {
 	for _, m := range []cell.Mode{cell.Staged, cell.Pending} {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a", "=b")
-			before, v := w.cell("=a")
-			w.rival(50, m, "=a", "=b").place("=b")
+			w.Value(1, "=a", "=b")
+			before, v := w.Cell("=a")
+			w.Rival(50, m, "=a", "=b").Place("=b")
 			c := w.client()
 			c.effective("=b", writer(10))
-			after, now := w.cell("=a")
+			after, now := w.Cell("=a")
 			assert.Equal(t, before, after, "unchanged but for the nonce")
 			assert.NotEqual(t, v, now)
 			var put faulty.Op
-			for _, op := range c.ops {
-				if op.Kind == faulty.Put {
-					put = op
-				}
+			for _, op := range c.Sent(faulty.Put, "") {
+				put = op
 			}
 			assert.Equal(t, prefix+"=a", put.Name)
 			assert.Equal(t, backend.IfVersion(v), put.Condition)
@@ -259,14 +257,14 @@ func TestFenceRewritesTheMemberAtItsExpectedVersion(t *testing.T) {
 
 func TestFenceKeepsOthersIntentsAndMarks(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=c", "=d")
-		w.rival(40, cell.Staged, "=a", "=c").place("=a", "=c").fold("=a")
-		w.rival(41, cell.Staged, "=a", "=d").place("=a", "=d")
-		before, _ := w.cell("=a") // the mark of 40, and the committed intent of 41
+		w.Value(1, "=a", "=b", "=c", "=d")
+		w.Rival(40, cell.Staged, "=a", "=c").Place("=a", "=c").Fold("=a")
+		w.Rival(41, cell.Staged, "=a", "=d").Place("=a", "=d")
+		before, _ := w.Cell("=a") // the mark of 40, and the committed intent of 41
 		require.Len(t, before.Marks, 1)
-		w.rival(50, cell.Staged, "=a", "=b").place("=b")
+		w.Rival(50, cell.Staged, "=a", "=b").Place("=b")
 		w.client().effective("=b", writer(10))
-		after, _ := w.cell("=a")
+		after, _ := w.Cell("=a")
 		assert.Equal(t, before, after)
 		assert.True(t, w.fenced())
 	})
@@ -275,10 +273,10 @@ func TestFenceKeepsOthersIntentsAndMarks(t *testing.T) {
 func TestFenceOfAnAbsentMemberCreatesATombstone(t *testing.T) {
 	for _, m := range []cell.Mode{cell.Staged, cell.Pending} {
 		inWorld(t, func(w *world) {
-			w.rival(50, m, "=a", "=b").place("=b")
+			w.Rival(50, m, "=a", "=b").Place("=b")
 			rd, _ := w.client().effective("=b", writer(10))
 			assert.True(t, rd.Absent())
-			got, v := w.cell("=a")
+			got, v := w.Cell("=a")
 			assert.NotEmpty(t, v)
 			assert.Equal(t, &cell.Cell{}, got, "a tombstone with writer none")
 			assert.True(t, w.fenced())
@@ -288,13 +286,13 @@ func TestFenceOfAnAbsentMemberCreatesATombstone(t *testing.T) {
 
 func TestPendingPrimaryIsDropped(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=c")
-		w.rival(40, cell.Staged, "=a", "=c").place("=a", "=c").fold("=a")
-		before, _ := w.cell("=a")
-		w.rival(50, cell.Pending, "=a", "=b").place("=a", "=b")
+		w.Value(1, "=a", "=b", "=c")
+		w.Rival(40, cell.Staged, "=a", "=c").Place("=a", "=c").Fold("=a")
+		before, _ := w.Cell("=a")
+		w.Rival(50, cell.Pending, "=a", "=b").Place("=a", "=b")
 		rd, _ := w.client().effective("=b", writer(10))
 		assert.Equal(t, cell.Dead, rd.Outcome)
-		after, _ := w.cell("=a")
+		after, _ := w.Cell("=a")
 		assert.Equal(t, before, after, "value and marks stay")
 	})
 }
@@ -304,22 +302,22 @@ func TestPendingPrimaryIsDropped(t *testing.T) {
 func TestRefusedFenceProvesNothing(t *testing.T) {
 	t.Run("staged: the last intent lands first", func(t *testing.T) {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a", "=b")
-			r := w.rival(50, cell.Staged, "=a", "=b").place("=a")
+			w.Value(1, "=a", "=b")
+			r := w.Rival(50, cell.Staged, "=a", "=b").Place("=a")
 			c := w.client()
-			c.before(faulty.Put, "=b", 0, func(faulty.Op) error { r.place("=b"); return nil })
+			c.Before(faulty.Put, "=b", 0, func(context.Context) error { r.Place("=b"); return nil })
 			rd, _ := c.effective("=a", writer(10))
 			assert.Equal(t, cell.Committed, rd.Outcome)
 		})
 	})
 	t.Run("pending: the commit write lands first", func(t *testing.T) {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a", "=b")
-			w.rival(50, cell.Pending, "=a", "=b").place("=a", "=b")
+			w.Value(1, "=a", "=b")
+			w.Rival(50, cell.Pending, "=a", "=b").Place("=a", "=b")
 			c := w.client()
-			c.before(faulty.Put, "=a", 0, func(faulty.Op) error {
-				held, _ := w.cell("=a")
-				w.put("=a", cell.Commit(held, id(50), cell.Fold{}))
+			c.Before(faulty.Put, "=a", 0, func(context.Context) error {
+				held, _ := w.Cell("=a")
+				w.Put("=a", cell.Commit(held, id(50), cell.Fold{}))
 				return nil
 			})
 			rd, _ := c.effective("=b", writer(10))
@@ -328,11 +326,11 @@ func TestRefusedFenceProvesNothing(t *testing.T) {
 	})
 	t.Run("unknown, and never applied", func(t *testing.T) {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a", "=b")
-			r := w.rival(50, cell.Staged, "=a", "=b").place("=a")
+			w.Value(1, "=a", "=b")
+			r := w.Rival(50, cell.Staged, "=a", "=b").Place("=a")
 			c := w.client()
-			c.before(faulty.Put, "=b", 0, func(faulty.Op) error {
-				r.place("=b")
+			c.Before(faulty.Put, "=b", 0, func(context.Context) error {
+				r.Place("=b")
 				return backend.ErrOutcomeUnknown
 			})
 			rd, _ := c.effective("=a", writer(10))
@@ -341,10 +339,10 @@ func TestRefusedFenceProvesNothing(t *testing.T) {
 	})
 	t.Run("unknown, but applied", func(t *testing.T) {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a", "=b")
-			w.rival(50, cell.Staged, "=a", "=b").place("=a")
+			w.Value(1, "=a", "=b")
+			w.Rival(50, cell.Staged, "=a", "=b").Place("=a")
 			c := w.client()
-			c.after(faulty.Put, "=b", 0, loseAnswer)
+			c.LoseAnswer("=b", 0, nil)
 			rd, _ := c.effective("=a", writer(10))
 			assert.Equal(t, cell.Dead, rd.Outcome)
 		})
@@ -353,10 +351,10 @@ func TestRefusedFenceProvesNothing(t *testing.T) {
 
 func TestKillFailsWithTheStore(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		w.rival(50, cell.Staged, "=a", "=b").place("=a")
+		w.Value(1, "=a", "=b")
+		w.Rival(50, cell.Staged, "=a", "=b").Place("=a")
 		c := w.client()
-		c.before(faulty.Put, "=b", 0, func(faulty.Op) error { return backend.ErrDenied })
+		c.Before(faulty.Put, "=b", 0, func(context.Context) error { return backend.ErrDenied })
 		_, err := c.rs.Effective(context.Background(), "=a", writer(10))
 		assert.ErrorIs(t, err, backend.ErrDenied)
 		assert.False(t, w.fenced())
@@ -365,8 +363,8 @@ func TestKillFailsWithTheStore(t *testing.T) {
 
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		w.rival(50, cell.Pending, "=a", "=b").place("=a", "=b")
+		w.Value(1, "=a", "=b")
+		w.Rival(50, cell.Pending, "=a", "=b").Place("=a", "=b")
 		ctx, cancel := context.WithTimeout(context.Background(), patience/4)
 		defer cancel()
 		start := time.Now()
@@ -383,8 +381,8 @@ func TestOneKillServesAllWhoWait(t *testing.T) {
 	for _, m := range []cell.Mode{cell.Staged, cell.Pending} {
 		inWorld(t, func(w *world) {
 			all := names(10)
-			w.value(1, all...)
-			w.rival(50, m, all...).place(all[:9]...)
+			w.Value(1, all...)
+			w.Rival(50, m, all...).Place(all[:9]...)
 			c := w.client()
 			waits := make(chan time.Duration)
 			for _, name := range all[:9] {

@@ -80,10 +80,10 @@ func TestHotCellsAreResolvedLate(t *testing.T) {
 	const late = 75 * time.Millisecond // 1.5 latencies of a write, as long as none was measured
 	for _, folded := range []bool{false, true} {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a", "=b")
-			r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+			w.Value(1, "=a", "=b")
+			r := w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b")
 			c := w.client()
-			c.rs.Committed(id(50), r.members)
+			c.rs.Committed(id(50), r.Intent.Members)
 			c.rs.Lost("=a")
 			c.rs.ResolveLate(id(50), []string{"=a", "=b"})
 			c.rs.Committed(id(51), cell.Members{})
@@ -91,12 +91,12 @@ func TestHotCellsAreResolvedLate(t *testing.T) {
 			synctest.Wait()
 			assert.Zero(t, c.requests(faulty.Put))
 			if folded {
-				r.fold("=a", "=b")
+				r.Fold("=a", "=b")
 			}
 			pass(time.Second)
 			synctest.Wait()
 			for _, name := range []string{"=a", "=b"} {
-				got, _ := w.cell(name)
+				got, _ := w.Cell(name)
 				assert.Nil(t, got.Intent)
 				assert.Equal(t, id(50), got.Writer)
 			}
@@ -108,49 +108,40 @@ func TestHotCellsAreResolvedLate(t *testing.T) {
 // Late work does not hold up other work, and Drain does it at once.
 func TestLateAndSoon(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		hot := w.rival(50, cell.Staged, "=a").place("=a")
-		cold := w.rival(51, cell.Staged, "=b").place("=b")
+		w.Value(1, "=a", "=b")
+		hot := w.Rival(50, cell.Staged, "=a").Place("=a")
+		cold := w.Rival(51, cell.Staged, "=b").Place("=b")
 		c := w.client()
-		c.rs.Committed(id(50), hot.members)
-		c.rs.Committed(id(51), cold.members)
+		c.rs.Committed(id(50), hot.Intent.Members)
+		c.rs.Committed(id(51), cold.Intent.Members)
 		c.rs.ResolveLate(id(50), []string{"=a"})
 		c.rs.Resolve(id(51), []string{"=b"}, false)
 		pass(10 * time.Millisecond)
 		synctest.Wait()
-		a, _ := w.cell("=a")
-		b, _ := w.cell("=b")
+		a, _ := w.Cell("=a")
+		b, _ := w.Cell("=b")
 		assert.NotNil(t, a.Intent)
 		assert.Nil(t, b.Intent)
 		start := time.Now()
 		c.drain()
-		a, _ = w.cell("=a")
+		a, _ = w.Cell("=a")
 		assert.Nil(t, a.Intent)
 		assert.Zero(t, time.Since(start))
 	})
 }
 
 // readsOf is the number of times that a cell was read.
-func (c *client) readsOf(name string) (n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, op := range c.ops {
-		if op.Kind == faulty.Get && op.Name == prefix+name {
-			n++
-		}
-	}
-	return n
-}
+func (c *client) readsOf(name string) int { return len(c.Sent(faulty.Get, name)) }
 
 // Who waits for a staged attempt asks again only for what was missing; what it has seen
 // land has landed.
 func TestOnlyMissingMembersAreAskedAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		all := names(4)
-		w.value(1, all...)
-		r := w.rival(1, cell.Staged, all...).place(all[:3]...)
+		w.Value(1, all...)
+		r := w.Rival(1, cell.Staged, all...).Place(all[:3]...)
 		c := w.client()
-		time.AfterFunc(100*time.Millisecond, func() { r.place(all[3]) })
+		time.AfterFunc(100*time.Millisecond, func() { r.Place(all[3]) })
 		role := resolve.Role{Writer: true, Ranked: true}
 		role.Priority.Time = 2
 		rd, _ := c.effective(all[0], role)

@@ -15,7 +15,7 @@ import (
 // carries tells which of the cells carry the mark of attempt n.
 func (w *world) carries(n byte, names ...string) (marked []string) {
 	for _, name := range names {
-		c, _ := w.cell(name)
+		c, _ := w.Cell(name)
 		if _, ok := c.Mark(id(n)); ok {
 			marked = append(marked, name)
 		}
@@ -26,23 +26,23 @@ func (w *world) carries(n byte, names ...string) (marked []string) {
 // rewrite writes a cell as a young writer does, once its effective value is known.
 func (c *client) rewrite(name string, n byte) {
 	rd, _ := c.effective(name, writer(99))
-	require.Equal(c.w.t, store.Applied, c.write(rd, n))
+	require.Equal(c.w.T, store.Applied, c.write(rd, n))
 }
 
 func TestFolderLeavesTheMark(t *testing.T) {
 	for _, m := range []cell.Mode{cell.Staged, cell.Pending} {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a", "=b", "=c")
-			r := w.rival(50, m, "=a", "=b", "=c").place("=a", "=b", "=c")
+			w.Value(1, "=a", "=b", "=c")
+			r := w.Rival(50, m, "=a", "=b", "=c").Place("=a", "=b", "=c")
 			if m == cell.Pending {
-				held, _ := w.cell("=a")
-				w.put("=a", cell.Commit(held, id(50), cell.Fold{}))
+				held, _ := w.Cell("=a")
+				w.Put("=a", cell.Commit(held, id(50), cell.Fold{}))
 			}
 			w.client().rewrite("=b", 60)
-			got, _ := w.cell("=b")
+			got, _ := w.Cell("=b")
 			mark, ok := got.Mark(id(50))
 			require.True(t, ok, "another member holds the intent still")
-			assert.Equal(t, r.members, mark.Members)
+			assert.Equal(t, r.Intent.Members, mark.Members)
 			assert.Equal(t, ids(60, 50, 1), got.Recent)
 			assert.Equal(t, cell.Committed, w.client().status("=c").Outcome)
 		})
@@ -51,11 +51,11 @@ func TestFolderLeavesTheMark(t *testing.T) {
 
 func TestNoMarkForADeadAttempt(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		w.rival(50, cell.Staged, "=a", "=b").place("=a")
-		w.value(2, "=b")
+		w.Value(1, "=a", "=b")
+		w.Rival(50, cell.Staged, "=a", "=b").Place("=a")
+		w.Value(2, "=b")
 		w.client().rewrite("=a", 60)
-		got, _ := w.cell("=a")
+		got, _ := w.Cell("=a")
 		assert.Empty(t, got.Marks)
 		assert.Equal(t, ids(60, 1), got.Recent)
 	})
@@ -63,18 +63,18 @@ func TestNoMarkForADeadAttempt(t *testing.T) {
 
 func TestMarksAreCarriedByEveryWrite(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=c", "=d")
-		w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b").fold("=a")
+		w.Value(1, "=a", "=b", "=c", "=d")
+		w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b").Fold("=a")
 		c := w.client()
 		c.rewrite("=a", 60)
 		assert.NotEmpty(t, w.carries(50, "=a"), "a write")
-		w.rival(51, cell.Staged, "=a", "=c").place("=a")
+		w.Rival(51, cell.Staged, "=a", "=c").Place("=a")
 		c.effective("=a", writer(10)) // fences =c
 		c.rewrite("=a", 61)
 		assert.NotEmpty(t, w.carries(50, "=a"), "a write over a dead intent")
-		w.rival(52, cell.Staged, "=b", "=d").place("=d") // expects =b as it is: fence there
-		r := w.rival(53, cell.Staged, "=a", "=c").place("=c")
-		require.NotEmpty(t, r.members.List[0].Expected)
+		w.Rival(52, cell.Staged, "=b", "=d").Place("=d") // expects =b as it is: fence there
+		r := w.Rival(53, cell.Staged, "=a", "=c").Place("=c")
+		require.NotEmpty(t, r.Intent.List[0].Expected)
 		c.effective("=c", writer(10)) // fences =a
 		assert.NotEmpty(t, w.carries(50, "=a"), "a fence")
 	})
@@ -89,10 +89,10 @@ func TestMarkIsDroppedOnlyByWhoKnows(t *testing.T) {
 		keep bool
 	}{
 		{"nothing is known of the other members",
-			func(_ *world, _ *client, r *rival) { r.fold("=b", "=c") }, true},
+			func(_ *world, _ *client, r *rival) { r.Fold("=b", "=c") }, true},
 		{"one still holds the intent", func(_ *world, c *client, r *rival) {
 			c.read("=a")
-			r.fold("=b")
+			r.Fold("=b")
 			c.read("=b")
 			c.read("=c")
 		}, true},
@@ -105,34 +105,34 @@ func TestMarkIsDroppedOnlyByWhoKnows(t *testing.T) {
 		{"a fold that did not land does not count", func(_ *world, c *client, r *rival) {
 			c.rewrite("=b", 60)
 			rd, _ := c.effective("=c", writer(99))
-			c.before(faulty.Put, "=c", 0, loseRequest)
-			require.Equal(c.w.t, store.Unknown, c.write(rd, 61))
+			c.LoseRequest("=c", 0, nil)
+			require.Equal(c.w.T, store.Unknown, c.write(rd, 61))
 		}, true},
 		{"it has seen every other member off", func(_ *world, c *client, r *rival) {
 			c.read("=a")
-			r.fold("=b", "=c")
+			r.Fold("=b", "=c")
 			c.read("=b")
 			c.read("=c")
 		}, false},
 		{"it has seen one of two off, with the mark", func(_ *world, c *client, r *rival) {
 			c.read("=a")
-			r.fold("=b", "=c")
+			r.Fold("=b", "=c")
 			c.read("=b")
 		}, true},
 		{"it has seen one off and without the mark", func(_ *world, c *client, r *rival) {
 			c.read("=a")
-			r.fold("=b", "=c").settled(70, "=b")
+			r.Fold("=b", "=c").Settled(70, "=b")
 			c.read("=b")
 		}, false},
 		{"seen off before it knew of the commit", func(_ *world, c *client, r *rival) {
-			r.fold("=b", "=c").settled(70, "=b")
+			r.Fold("=b", "=c").Settled(70, "=b")
 			c.read("=b")
 			c.read("=c")
 			c.read("=a")
 		}, true},
 		{"off and condemned: it may vanish", func(w *world, c *client, r *rival) {
 			c.read("=a")
-			r.fold("=b", "=c")
+			r.Fold("=b", "=c")
 			w.condemned("=b")
 			w.condemned("=c")
 			c.read("=b")
@@ -141,8 +141,8 @@ func TestMarkIsDroppedOnlyByWhoKnows(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b", "=c")
-				r := w.rival(50, cell.Staged, "=a", "=b", "=c").place("=a", "=b", "=c").fold("=a")
+				w.Value(1, "=a", "=b", "=c")
+				r := w.Rival(50, cell.Staged, "=a", "=b", "=c").Place("=a", "=b", "=c").Fold("=a")
 				c := w.client()
 				x.see(w, c, r)
 				c.rewrite("=a", 80)
@@ -155,11 +155,11 @@ func TestMarkIsDroppedOnlyByWhoKnows(t *testing.T) {
 // A cell read before the attempt began shows no intent either.
 func TestAMemberReadBeforeTheAttemptBeganIsNotSeenOff(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		c := w.client()
 		c.read("=b")
-		w.value(2, "=b")
-		w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b").fold("=a")
+		w.Value(2, "=b")
+		w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b").Fold("=a")
 		c.rewrite("=a", 60)
 		assert.NotEmpty(t, w.carries(50, "=a"))
 		assert.Equal(t, cell.Committed, w.client().status("=b").Outcome)
@@ -168,8 +168,8 @@ func TestAMemberReadBeforeTheAttemptBeganIsNotSeenOff(t *testing.T) {
 
 func TestFolderThatKnowsLeavesNoMark(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+		w.Value(1, "=a", "=b")
+		w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b")
 		c := w.client()
 		c.rewrite("=a", 60)
 		require.NotEmpty(t, w.carries(50, "=a"))
@@ -185,15 +185,15 @@ func TestFolderThatKnowsLeavesNoMark(t *testing.T) {
 func TestMarkOfALongListIsDroppedByThePrimaryOnly(t *testing.T) {
 	begin := func(w *world) (*rival, *client) {
 		all := names(10)
-		w.value(1, all...)
-		r := w.rival(50, cell.Staged, all...).place(all...).fold("=a", "=b", "=c")
+		w.Value(1, all...)
+		r := w.Rival(50, cell.Staged, all...).Place(all...).Fold("=a", "=b", "=c")
 		return r, w.client()
 	}
 	t.Run("a secondary without the mark", func(t *testing.T) {
 		inWorld(t, func(w *world) {
 			r, c := begin(w)
 			c.read("=b")
-			r.settled(70, "=c")
+			r.Settled(70, "=c")
 			c.read("=a") // learns the list
 			c.read("=c")
 			c.rewrite("=b", 60)
@@ -204,7 +204,7 @@ func TestMarkOfALongListIsDroppedByThePrimaryOnly(t *testing.T) {
 		inWorld(t, func(w *world) {
 			r, c := begin(w)
 			c.read("=b")
-			r.fold(r.all()[3:]...).settled(70, "=a")
+			r.Fold(r.Names()[3:]...).Settled(70, "=a")
 			c.read("=a")
 			c.rewrite("=b", 60)
 			assert.Empty(t, w.carries(50, "=b"))
@@ -213,7 +213,7 @@ func TestMarkOfALongListIsDroppedByThePrimaryOnly(t *testing.T) {
 	t.Run("the primary without the mark, read too early", func(t *testing.T) {
 		inWorld(t, func(w *world) {
 			r, c := begin(w)
-			r.fold(r.all()[3:]...).settled(70, "=a")
+			r.Fold(r.Names()[3:]...).Settled(70, "=a")
 			c.read("=a")
 			c.read("=b")
 			c.rewrite("=b", 60)
@@ -225,7 +225,7 @@ func TestMarkOfALongListIsDroppedByThePrimaryOnly(t *testing.T) {
 			r, c := begin(w)
 			c.read("=b") // knows of the commit, but not of the list
 			c.rewrite("=d", 60)
-			r.fold("=e")
+			r.Fold("=e")
 			c.read("=a") // learns the list
 			c.rewrite("=a", 61)
 			assert.NotEmpty(t, w.carries(50, "=a"), "others hold the intent still")
@@ -238,31 +238,31 @@ func TestMarkOfALongListIsDroppedByThePrimaryOnly(t *testing.T) {
 func (w *world) full(name string, first byte) {
 	for i := range byte(cell.MarksMax) {
 		other := "=m" + name[1:] + string(rune('0'+i))
-		w.value(1, other)
-		w.rival(first+i, cell.Staged, name, other).place(name, other).fold(name)
+		w.Value(1, other)
+		w.Rival(first+i, cell.Staged, name, other).Place(name, other).Fold(name)
 	}
-	c, _ := w.cell(name)
-	require.Len(w.t, c.Marks, cell.MarksMax)
+	c, _ := w.Cell(name)
+	require.Len(w.T, c.Marks, cell.MarksMax)
 }
 
 func TestCellWithEightMarksIsRelievedOfTheOldest(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		w.full("=a", 20)
-		w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b") // to leave a ninth mark
+		w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b") // to leave a ninth mark
 		c := w.client()
 		rd, _ := c.effective("=a", writer(99))
 		require.NoError(t, c.rs.Relieve(context.Background(), rd, 0))
 		assert.Equal(t, 1, c.requests(faulty.Put), "one intent is folded, and nothing else")
 		require.Equal(t, store.Applied, c.write(rd, 60))
-		got, _ := w.cell("=a")
+		got, _ := w.Cell("=a")
 		assert.Len(t, got.Marks, cell.MarksMax)
 		assert.Empty(t, w.carries(20, "=a"), "the oldest")
 		assert.NotEmpty(t, w.carries(50, "=a"))
-		helped, _ := w.cell("=ma0")
+		helped, _ := w.Cell("=ma0")
 		assert.Equal(t, id(20), helped.Writer)
 		for _, n := range []byte{21, 27} {
-			other, _ := w.cell("=ma" + string(rune('0'+n-20)))
+			other, _ := w.Cell("=ma" + string(rune('0'+n-20)))
 			assert.True(t, other.Holds(id(n)), "no more than needed")
 		}
 	})
@@ -270,7 +270,7 @@ func TestCellWithEightMarksIsRelievedOfTheOldest(t *testing.T) {
 
 func TestNoReliefWithoutNeed(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a")
+		w.Value(1, "=a")
 		w.full("=a", 20)
 		c := w.client()
 		rd, _ := c.effective("=a", writer(99))
@@ -285,24 +285,24 @@ func TestNoReliefWithoutNeed(t *testing.T) {
 // The cell that holds the remaining intent of the oldest mark is full itself.
 func TestReliefWhereTheHelpedCellIsFull(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=x", "=y")
+		w.Value(1, "=a", "=b", "=x", "=y")
 		w.full("=b", 30)
-		w.rival(20, cell.Staged, "=a", "=b", "=x").place("=a", "=b", "=x").fold("=a")
+		w.Rival(20, cell.Staged, "=a", "=b", "=x").Place("=a", "=b", "=x").Fold("=a")
 		for i := range byte(cell.MarksMax - 1) {
 			other := "=n" + string(rune('0'+i))
-			w.value(1, other)
-			w.rival(21+i, cell.Staged, "=a", other).place("=a", other).fold("=a")
+			w.Value(1, other)
+			w.Rival(21+i, cell.Staged, "=a", other).Place("=a", other).Fold("=a")
 		}
-		w.rival(50, cell.Staged, "=a", "=y").place("=a", "=y")
+		w.Rival(50, cell.Staged, "=a", "=y").Place("=a", "=y")
 		c := w.client()
 		rd, _ := c.effective("=a", writer(99))
 		require.NoError(t, c.rs.Relieve(context.Background(), rd, 0))
 		require.Equal(t, store.Applied, c.write(rd, 60))
-		got, _ := w.cell("=b")
+		got, _ := w.Cell("=b")
 		assert.Len(t, got.Marks, cell.MarksMax)
 		assert.Equal(t, id(20), got.Writer, "its intent was folded")
 		assert.Empty(t, w.carries(30, "=b"), "relieved of its own oldest mark before")
-		got, _ = w.cell("=a")
+		got, _ = w.Cell("=a")
 		assert.Len(t, got.Marks, cell.MarksMax)
 		for _, name := range []string{"=y", "=n0", "=mb1"} {
 			assert.Equal(t, cell.Committed, w.client().status(name).Outcome, name)
@@ -313,30 +313,30 @@ func TestReliefWhereTheHelpedCellIsFull(t *testing.T) {
 func TestReliefOfALongList(t *testing.T) {
 	for name, primary := range map[string]func(r *rival){
 		"the primary holds the intent": func(*rival) {},
-		"the primary carries the mark": func(r *rival) { r.fold("=a") },
+		"the primary carries the mark": func(r *rival) { r.Fold("=a") },
 		"the primary carries it no more": func(r *rival) {
-			r.fold("=a").fold(r.all()[2:]...).settled(70, "=a")
+			r.Fold("=a").Fold(r.Names()[2:]...).Settled(70, "=a")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				all := names(10)
-				w.value(1, append(all, "=z")...)
-				r := w.rival(20, cell.Staged, all...).place(all...).fold("=b")
+				w.Value(1, append(all, "=z")...)
+				r := w.Rival(20, cell.Staged, all...).Place(all...).Fold("=b")
 				primary(r)
 				for i := range byte(cell.MarksMax - 1) {
 					other := "=n" + string(rune('0'+i))
-					w.value(1, other)
-					w.rival(21+i, cell.Staged, "=b", other).place("=b", other).fold("=b")
+					w.Value(1, other)
+					w.Rival(21+i, cell.Staged, "=b", other).Place("=b", other).Fold("=b")
 				}
-				w.rival(50, cell.Staged, "=b", "=z").place("=b", "=z")
+				w.Rival(50, cell.Staged, "=b", "=z").Place("=b", "=z")
 				c := w.client()
 				rd, _ := c.effective("=b", writer(99))
 				require.NoError(t, c.rs.Relieve(context.Background(), rd, 0))
 				require.Equal(t, store.Applied, c.write(rd, 60))
 				assert.Empty(t, w.carries(20, "=b"))
 				for _, name := range all {
-					got, _ := w.cell(name)
+					got, _ := w.Cell(name)
 					assert.False(t, got.Holds(id(20)), name)
 				}
 			})

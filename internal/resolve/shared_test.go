@@ -23,7 +23,7 @@ const answerTime = time.Millisecond
 func (c *client) distant(names ...string) *client {
 	for _, name := range names {
 		for nth := range 5 {
-			c.after(faulty.Get, name, nth, func(*faulty.Answer) { pass(answerTime) })
+			c.After(faulty.Get, name, nth, func(*faulty.Answer) { pass(answerTime) })
 		}
 	}
 	return c
@@ -45,7 +45,7 @@ func (c *client) together(names ...string) (found []resolve.Reading, gets int) {
 	}
 	for range names {
 		a := <-answers
-		require.NoError(c.w.t, a.err)
+		require.NoError(c.w.T, a.err)
 		found = append(found, a.rd)
 	}
 	return found, c.requests(faulty.Get) - before
@@ -78,10 +78,10 @@ func TestReadersShareAnInquiry(t *testing.T) {
 				for i := range all {
 					all[i] = fmt.Sprintf("=%02d", i)
 				}
-				w.value(1, all...)
-				r := w.rival(50, x.mode, all...).place(all[:x.landed]...)
+				w.Value(1, all...)
+				r := w.Rival(50, x.mode, all...).Place(all[:x.landed]...)
 				if x.mode == cell.Pending {
-					r.fold(all[0])
+					r.Fold(all[0])
 				}
 				c := w.client().distant(all...)
 				began := time.Now()
@@ -101,17 +101,17 @@ func TestReadersShareAnInquiry(t *testing.T) {
 // began, if he went by that answer.
 func TestUndecidedIsNotForThoseWhoCameLater(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=c")
-		r := w.rival(50, cell.Staged, "=a", "=b", "=c").place("=a", "=b")
+		w.Value(1, "=a", "=b", "=c")
+		r := w.Rival(50, cell.Staged, "=a", "=b", "=c").Place("=a", "=b")
 		c := w.client()
-		c.after(faulty.Get, "=c", 0, func(*faulty.Answer) { pass(time.Second) })
+		c.After(faulty.Get, "=c", 0, func(*faulty.Answer) { pass(time.Second) })
 		first := make(chan resolve.Reading)
 		go func() {
 			rd, _ := c.effective("=a", resolve.Role{})
 			first <- rd
 		}()
 		synctest.Wait()
-		r.place("=c") // Commit point.
+		r.Place("=c") // Commit point.
 		rd, _ := c.effective("=b", resolve.Role{})
 		assert.Equal(t, cell.Committed, rd.Outcome)
 		v, _ := rd.Effective()
@@ -132,12 +132,12 @@ func TestFailedInquiryIsItsLeadersAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b", "=c")
-				w.rival(50, cell.Staged, "=a", "=b", "=c").place("=a", "=b", "=c")
+				w.Value(1, "=a", "=b", "=c")
+				w.Rival(50, cell.Staged, "=a", "=b", "=c").Place("=a", "=b", "=c")
 				c := w.client()
 				ctx, leave := context.WithCancel(context.Background())
 				defer leave()
-				c.before(faulty.Get, "=c", 0, func(faulty.Op) error {
+				c.Before(faulty.Get, "=c", 0, func(context.Context) error {
 					pass(time.Second)
 					return fail(ctx, leave)
 				})

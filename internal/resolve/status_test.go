@@ -27,10 +27,10 @@ type row struct {
 func (x row) run(t *testing.T) {
 	inWorld(t, func(w *world) {
 		all := names(x.n)
-		w.value(1, all...)
-		r := w.rival(50, x.mode, all...)
+		w.Value(1, all...)
+		r := w.Rival(50, x.mode, all...)
 		for _, letter := range x.placed {
-			r.place("=" + string(letter))
+			r.Place("=" + string(letter))
 		}
 		if x.then != nil {
 			x.then(w, r)
@@ -46,10 +46,10 @@ func (x row) run(t *testing.T) {
 
 func TestStatusOfStaged(t *testing.T) {
 	fold := func(names ...string) func(*world, *rival) {
-		return func(_ *world, r *rival) { r.fold(names...) }
+		return func(_ *world, r *rival) { r.Fold(names...) }
 	}
 	overwrite := func(names ...string) func(*world, *rival) {
-		return func(w *world, _ *rival) { w.value(2, names...) }
+		return func(w *world, _ *rival) { w.Value(2, names...) }
 	}
 	const s = cell.Staged
 	for _, x := range []row{
@@ -62,9 +62,9 @@ func TestStatusOfStaged(t *testing.T) {
 		{"one off, the cell confirms: dead", s, 3, "ab", overwrite("=c"), "=a", cell.Dead, 3},
 		{"one off, one at expected", s, 3, "a", overwrite("=c"), "=a", cell.Dead, 3},
 		{"marked, and written again", s, 3, "abc", func(w *world, r *rival) {
-			r.fold("=b")
-			c, _ := w.cell("=b")
-			w.put("=b", cell.Write(c, cell.Fold{}, id(2), cell.Put, inline("x")))
+			r.Fold("=b")
+			c, _ := w.Cell("=b")
+			w.Put("=b", cell.Write(c, cell.Fold{}, id(2), cell.Put, inline("x")))
 		}, "=a", cell.Committed, 2},
 	} {
 		t.Run(x.name, x.run)
@@ -74,8 +74,8 @@ func TestStatusOfStaged(t *testing.T) {
 func TestStatusOfPending(t *testing.T) {
 	const p = cell.Pending
 	commit := func(w *world, r *rival) {
-		c, _ := w.cell("=a")
-		w.put("=a", cell.Commit(c, id(50), cell.Fold{}))
+		c, _ := w.Cell("=a")
+		w.Put("=a", cell.Commit(c, id(50), cell.Fold{}))
 	}
 	for _, x := range []row{
 		{"s is the primary: undecided", p, 3, "abc", nil, "=a", cell.Undecided, 0},
@@ -83,11 +83,11 @@ func TestStatusOfPending(t *testing.T) {
 		{"primary holds the intent: undecided", p, 3, "abc", nil, "=b", cell.Undecided, 1},
 		{"primary at expected: undecided", p, 3, "bc", nil, "=b", cell.Undecided, 1},
 		{"primary off, the cell confirms: dead", p, 3, "bc",
-			func(w *world, _ *rival) { w.value(2, "=a") }, "=b", cell.Dead, 2},
+			func(w *world, _ *rival) { w.Value(2, "=a") }, "=b", cell.Dead, 2},
 		{"the intent was dropped from the primary", p, 3, "abc",
-			func(w *world, _ *rival) { w.value(2, "=a") }, "=c", cell.Dead, 2},
+			func(w *world, _ *rival) { w.Value(2, "=a") }, "=c", cell.Dead, 2},
 		{"another secondary off is of no matter", p, 3, "ab",
-			func(w *world, _ *rival) { w.value(2, "=c") }, "=b", cell.Undecided, 1},
+			func(w *world, _ *rival) { w.Value(2, "=c") }, "=b", cell.Undecided, 1},
 	} {
 		t.Run(x.name, x.run)
 	}
@@ -99,17 +99,17 @@ func TestStatusWithALongList(t *testing.T) {
 		{"primary at expected: undecided, no list", s, 10, secondaries, nil, "=b",
 			cell.Undecided, 1},
 		{"primary off: dead", s, 10, secondaries,
-			func(w *world, _ *rival) { w.value(2, "=a") }, "=b", cell.Dead, 2},
+			func(w *world, _ *rival) { w.Value(2, "=a") }, "=b", cell.Dead, 2},
 		{"primary marked: committed", s, 10, all,
-			func(_ *world, r *rival) { r.fold("=a") }, "=b", cell.Committed, 1},
+			func(_ *world, r *rival) { r.Fold("=a") }, "=b", cell.Committed, 1},
 		{"primary holds, so do all of its list: committed", s, 10, all, nil, "=b",
 			cell.Committed, 9},
 		{"primary holds, one of its list at expected", s, 10, "abcdefghi", nil, "=b",
 			cell.Undecided, 9},
 		{"primary holds, one of its list off", s, 10, "abcdefghi",
-			func(w *world, _ *rival) { w.value(2, "=j") }, "=b", cell.Dead, 10},
+			func(w *world, _ *rival) { w.Value(2, "=j") }, "=b", cell.Dead, 10},
 		{"primary holds, one of its list marked", s, 10, all,
-			func(_ *world, r *rival) { r.fold("=j") }, "=b", cell.Committed, 9},
+			func(_ *world, r *rival) { r.Fold("=j") }, "=b", cell.Committed, 9},
 		{"asked at the primary", s, 10, all, nil, "=a", cell.Committed, 9},
 		{"pending, asked at a secondary", cell.Pending, 10, all, nil, "=b", cell.Undecided, 1},
 	} {
@@ -122,22 +122,25 @@ func TestStatusWithALongList(t *testing.T) {
 func TestOffButTheCellDoesNotConfirm(t *testing.T) {
 	for name, settle := range map[string]func(w *world, r *rival){
 		"the cell is folded, and written again": func(_ *world, r *rival) {
-			r.fold("=a", "=b").settled(2, "=a", "=b")
+			r.Fold("=a", "=b").Settled(2, "=a", "=b")
 		},
 		"the cell is folded": func(_ *world, r *rival) {
-			r.fold("=a", "=b").settled(2, "=b")
+			r.Fold("=a", "=b").Settled(2, "=b")
 		},
 		"the cell holds another attempt's intent": func(w *world, r *rival) {
-			r.fold("=a", "=b").settled(2, "=a", "=b")
-			w.rival(60, cell.Staged, "=a", "=b").place("=a")
+			r.Fold("=a", "=b").Settled(2, "=a", "=b")
+			w.Rival(60, cell.Staged, "=a", "=b").Place("=a")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b")
-				r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+				w.Value(1, "=a", "=b")
+				r := w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b")
 				c := w.client()
-				c.before(faulty.Get, "=b", 0, func(faulty.Op) error { settle(w, r); return nil })
+				c.Before(faulty.Get, "=b", 0, func(context.Context) error {
+					settle(w, r)
+					return nil
+				})
 				rd := c.status("=a")
 				assert.False(t, rd.Cell.Holds(id(50)), "it started over with the cell as it is")
 				assert.NotEqual(t, cell.Dead, c.rs.Known(c.held(r)).Outcome,
@@ -149,8 +152,7 @@ func TestOffButTheCellDoesNotConfirm(t *testing.T) {
 
 // held is the cell =a with the intent of an attempt, as it once was.
 func (c *client) held(r *rival) (s snapshot) {
-	in := r.intent
-	in.Members = r.members
+	in := r.Intent
 	s.Name, s.Cell = "=a", cell.Place(&cell.Cell{}, cell.Fold{}, &in)
 	return s
 }
@@ -158,13 +160,13 @@ func (c *client) held(r *rival) (s snapshot) {
 // The confirming read must come after the others: before them it shows nothing.
 func TestConfirmationComesAfterTheWave(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=c")
-		w.rival(50, cell.Staged, "=a", "=b", "=c").place("=a", "=b")
-		w.value(2, "=c")
+		w.Value(1, "=a", "=b", "=c")
+		w.Rival(50, cell.Staged, "=a", "=b", "=c").Place("=a", "=b")
+		w.Value(2, "=c")
 		c := w.client()
 		require.Equal(t, cell.Dead, c.status("=a").Outcome)
 		var order []string
-		for _, op := range c.ops {
+		for _, op := range c.Sent("", "") {
 			order = append(order, op.Name)
 		}
 		assert.Equal(t, prefix+"=a", order[0])
@@ -175,10 +177,10 @@ func TestConfirmationComesAfterTheWave(t *testing.T) {
 
 func TestCommittedAndDeadAreRemembered(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b", "=c", "=d")
-		w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
-		w.rival(51, cell.Staged, "=c", "=d").place("=c")
-		w.value(2, "=d")
+		w.Value(1, "=a", "=b", "=c", "=d")
+		w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b")
+		w.Rival(51, cell.Staged, "=c", "=d").Place("=c")
+		w.Value(2, "=d")
 		c := w.client()
 		require.Equal(t, cell.Committed, c.status("=a").Outcome)
 		require.Equal(t, cell.Dead, c.status("=c").Outcome)
@@ -191,26 +193,26 @@ func TestCommittedAndDeadAreRemembered(t *testing.T) {
 
 // condemned makes a tombstone that a sweep has condemned.
 func (w *world) condemned(name string) {
-	w.put(name, &cell.Cell{Writer: id(9), Recent: ids(9), Condemned: true})
+	w.Put(name, &cell.Cell{Writer: id(9), Recent: ids(9), Condemned: true})
 }
 
 // A blind insert expects an absence; a condemned tombstone looks off, but may vanish,
 // and then the insert lands.
 func TestCondemnedTombstoneIsLiftedBeforeItCountsAsOff(t *testing.T) {
 	blind := func(w *world) {
-		r := w.rival(50, cell.Staged, "=a", "=b").place("=a")
-		require.Empty(w.t, r.members.List[1].Expected)
+		r := w.Rival(50, cell.Staged, "=a", "=b").Place("=a")
+		require.Empty(w.T, r.Intent.List[1].Expected)
 		w.condemned("=b")
 	}
 	t.Run("lifted, then dead", func(t *testing.T) {
 		inWorld(t, func(w *world) {
 			blind(w)
-			_, old := w.cell("=b")
+			_, old := w.Cell("=b")
 			assert.Equal(t, cell.Dead, w.client().status("=a").Outcome)
-			got, v := w.cell("=b")
+			got, v := w.Cell("=b")
 			assert.False(t, got.Condemned)
 			assert.NotEqual(t, old, v, "a sweep could still delete it")
-			assert.ErrorIs(t, w.mem.Delete(context.Background(), prefix+"=b", old),
+			assert.ErrorIs(t, w.Mem.Delete(context.Background(), prefix+"=b", old),
 				backend.ErrPrecondition)
 		})
 	})
@@ -218,7 +220,10 @@ func TestCondemnedTombstoneIsLiftedBeforeItCountsAsOff(t *testing.T) {
 		inWorld(t, func(w *world) {
 			blind(w)
 			c := w.client()
-			c.before(faulty.Put, "=b", 0, func(faulty.Op) error { w.remove("=b"); return nil })
+			c.Before(faulty.Put, "=b", 0, func(context.Context) error {
+				w.Remove("=b")
+				return nil
+			})
 			assert.Equal(t, cell.Undecided, c.status("=a").Outcome)
 		})
 	})
@@ -226,16 +231,16 @@ func TestCondemnedTombstoneIsLiftedBeforeItCountsAsOff(t *testing.T) {
 		inWorld(t, func(w *world) {
 			blind(w)
 			c := w.client()
-			c.after(faulty.Put, "=b", 0, loseAnswer)
+			c.LoseAnswer("=b", 0, nil)
 			assert.Equal(t, cell.Dead, c.status("=a").Outcome)
-			got, _ := w.cell("=b")
+			got, _ := w.Cell("=b")
 			assert.False(t, got.Condemned)
 		})
 	})
 	t.Run("at expected it stays", func(t *testing.T) {
 		inWorld(t, func(w *world) {
 			w.condemned("=b")
-			w.rival(50, cell.Staged, "=a", "=b").place("=a")
+			w.Rival(50, cell.Staged, "=a", "=b").Place("=a")
 			c := w.client()
 			assert.Equal(t, cell.Undecided, c.status("=a").Outcome)
 			assert.Zero(t, c.requests(faulty.Put))
@@ -245,11 +250,11 @@ func TestCondemnedTombstoneIsLiftedBeforeItCountsAsOff(t *testing.T) {
 
 func TestStatusFailsWithTheStore(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		w.rival(50, cell.Staged, "=a", "=b").place("=a")
+		w.Value(1, "=a", "=b")
+		w.Rival(50, cell.Staged, "=a", "=b").Place("=a")
 		c := w.client()
 		s := c.read("=a")
-		c.before(faulty.Get, "=b", 0, func(faulty.Op) error { return backend.ErrDenied })
+		c.Before(faulty.Get, "=b", 0, func(context.Context) error { return backend.ErrDenied })
 		_, err := c.rs.Status(context.Background(), s)
 		assert.ErrorIs(t, err, backend.ErrDenied)
 	})

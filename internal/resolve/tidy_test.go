@@ -15,10 +15,10 @@ import (
 
 // tidy tidies a cell, and tells how long it took.
 func (c *client) tidy(name string, hurry bool) (bool, time.Duration) {
-	c.w.t.Helper()
+	c.w.T.Helper()
 	start := time.Now()
 	met, err := c.rs.Tidy(context.Background(), name, hurry)
-	require.NoError(c.w.t, err)
+	require.NoError(c.w.T, err)
 	return met, time.Since(start)
 }
 
@@ -40,16 +40,16 @@ func TestTidy(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.value(1, "=a", "=b")
-				w.rival(50, x.mode, "=a", "=b").place(x.landed...)
+				w.Value(1, "=a", "=b")
+				w.Rival(50, x.mode, "=a", "=b").Place(x.landed...)
 				if x.name == "dead" {
-					w.value(2, "=b")
+					w.Value(2, "=b")
 				}
 				met, took := w.client().tidy("=a", x.hurry)
 				assert.True(t, met)
 				assert.GreaterOrEqual(t, took, x.wait)
 				assert.LessOrEqual(t, took, x.wait+patience/2)
-				got, _ := w.cell("=a")
+				got, _ := w.Cell("=a")
 				assert.Nil(t, got.Intent)
 				assert.Equal(t, id(x.writer), got.Writer)
 			})
@@ -59,7 +59,7 @@ func TestTidy(t *testing.T) {
 
 func TestTidyOfWhatIsTidy(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a")
+		w.Value(1, "=a")
 		c := w.client()
 		for _, name := range []string{"=a", "=none"} {
 			met, _ := c.tidy(name, false)
@@ -71,21 +71,21 @@ func TestTidyOfWhatIsTidy(t *testing.T) {
 
 func TestTidyIsOutrun(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		r := w.rival(50, cell.Staged, "=a", "=b").place("=a", "=b")
+		w.Value(1, "=a", "=b")
+		r := w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b")
 		c := w.client()
-		c.before(faulty.Put, "=a", 0, func(faulty.Op) error { r.fold("=a"); return nil })
+		c.Before(faulty.Put, "=a", 0, func(context.Context) error { r.Fold("=a"); return nil })
 		met, _ := c.tidy("=a", false)
 		assert.True(t, met)
 		assert.NotEmpty(t, w.carries(50, "=a"), "somebody else has met it")
 
-		c.before(faulty.Put, "=b", 0, loseRequest)
+		c.LoseRequest("=b", 0, nil)
 		c.tidy("=b", false)
-		got, _ := w.cell("=b")
+		got, _ := w.Cell("=b")
 		assert.Nil(t, got.Intent, "it is tried again")
 
-		w.rival(51, cell.Staged, "=a").place("=a")
-		c.before(faulty.Put, "=a", 1, func(faulty.Op) error { return backend.ErrDenied })
+		w.Rival(51, cell.Staged, "=a").Place("=a")
+		c.Before(faulty.Put, "=a", 1, func(context.Context) error { return backend.ErrDenied })
 		_, err := c.rs.Tidy(context.Background(), "=a", false)
 		assert.ErrorIs(t, err, backend.ErrDenied)
 	})
@@ -98,9 +98,9 @@ func TestUnmark(t *testing.T) {
 		for _, at := range []string{"=a", "=b"} {
 			t.Run(name+" from "+at, func(t *testing.T) {
 				inWorld(t, func(w *world) {
-					w.value(1, append(all, "=z")...)
-					w.rival(20, cell.Staged, all...).place(all...).fold(at)
-					w.rival(21, cell.Staged, at, "=z").place(at, "=z").fold(at)
+					w.Value(1, append(all, "=z")...)
+					w.Rival(20, cell.Staged, all...).Place(all...).Fold(at)
+					w.Rival(21, cell.Staged, at, "=z").Place(at, "=z").Fold(at)
 					c := w.client()
 					s := c.read(at)
 					require.Len(t, s.Cell.Marks, 2)
@@ -109,10 +109,10 @@ func TestUnmark(t *testing.T) {
 					assert.Empty(t, bare.Marks)
 					assert.Equal(t, s.Cell.Recent, bare.Recent)
 					assert.Len(t, s.Cell.Marks, 2, "cells are shared: none is changed")
-					now, _ := w.cell(at)
+					now, _ := w.Cell(at)
 					assert.Len(t, now.Marks, 2, "the cell itself is not written")
 					for _, other := range append(all, "=z") {
-						got, _ := w.cell(other)
+						got, _ := w.Cell(other)
 						assert.Nil(t, got.Intent, other)
 						if other != at && other != "=z" {
 							assert.Equal(t, id(20), got.Writer, other)
@@ -126,11 +126,11 @@ func TestUnmark(t *testing.T) {
 
 func TestUnmarkFailsWhereAMemberCannotBeReached(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		w.rival(20, cell.Staged, "=a", "=b").place("=a", "=b").fold("=a")
+		w.Value(1, "=a", "=b")
+		w.Rival(20, cell.Staged, "=a", "=b").Place("=a", "=b").Fold("=a")
 		c := w.client()
 		s := c.read("=a")
-		c.before(faulty.Put, "=b", 0, func(faulty.Op) error { return backend.ErrDenied })
+		c.Before(faulty.Put, "=b", 0, func(context.Context) error { return backend.ErrDenied })
 		_, err := c.rs.Unmark(context.Background(), s)
 		assert.ErrorIs(t, err, backend.ErrDenied)
 	})
@@ -139,11 +139,11 @@ func TestUnmarkFailsWhereAMemberCannotBeReached(t *testing.T) {
 // A sweep meets more attempts than a handle remembers.
 func TestUnmarkWhileItsAttemptIsForgotten(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
-		w.rival(20, cell.Staged, "=a", "=b").place("=a", "=b").fold("=a")
+		w.Value(1, "=a", "=b")
+		w.Rival(20, cell.Staged, "=a", "=b").Place("=a", "=b").Fold("=a")
 		c := w.client()
 		s := c.read("=a")
-		c.after(faulty.Get, "=b", 0, func(*faulty.Answer) {
+		c.After(faulty.Get, "=b", 0, func(*faulty.Answer) {
 			for i := range 10_000 {
 				tx := id(99)
 				tx[7], tx[8] = byte(i>>8), byte(i)
@@ -152,7 +152,7 @@ func TestUnmarkWhileItsAttemptIsForgotten(t *testing.T) {
 		})
 		_, err := c.rs.Unmark(context.Background(), s)
 		require.NoError(t, err)
-		got, _ := w.cell("=b")
+		got, _ := w.Cell("=b")
 		assert.Nil(t, got.Intent)
 		assert.Equal(t, id(20), got.Writer)
 	})
@@ -161,12 +161,12 @@ func TestUnmarkWhileItsAttemptIsForgotten(t *testing.T) {
 func TestAKillOfALeavingCaller(t *testing.T) {
 	for _, answer := range []error{backend.ErrPrecondition, backend.ErrOutcomeUnknown} {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a", "=b")
-			w.rival(50, cell.Staged, "=a", "=b").place("=a")
+			w.Value(1, "=a", "=b")
+			w.Rival(50, cell.Staged, "=a", "=b").Place("=a")
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			c := w.client()
-			c.before(faulty.Put, "=b", 0, func(faulty.Op) error { cancel(); return answer })
+			c.Before(faulty.Put, "=b", 0, func(context.Context) error { cancel(); return answer })
 			_, err := c.rs.Effective(ctx, "=a", writer(1))
 			assert.ErrorIs(t, err, context.Canceled)
 		})

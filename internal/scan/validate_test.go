@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
@@ -23,7 +22,7 @@ func (w *world) consume(r scan.Range, o scan.WalkOptions, leave int) *scan.Span 
 	span := scan.NewSpan(r, new(int64))
 	for n := 1; ; n++ {
 		item, ok, err := walker.Next()
-		require.NoError(w.t, err)
+		require.NoError(w.T, err)
 		if !ok {
 			span.End(walker.At())
 			return span
@@ -41,7 +40,7 @@ func (w *world) validate(
 ) (now []*scan.Listing, stale bool, rounds int) {
 	begun := time.Now()
 	now, stale, err := w.scans.Validate(w.ctx, spans, v)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	return now, stale, int(time.Since(begun) / latency)
 }
 
@@ -393,17 +392,11 @@ func (w *world) condemn(key string) {
 }
 
 // sweep removes an object.
-func (w *world) sweep(key string) {
-	_, v := w.cell(key)
-	require.NoError(w.t, w.mem.Delete(w.ctx, prefix+w.name(key), v))
-}
+func (w *world) sweep(key string) { w.Remove(w.name(key)) }
 
 // join lets the last intent of the attempt land whose other is in a key's cell.
 func (w *world) join(key string) {
 	c, _ := w.cell(key)
 	in := *c.Intent
-	w.nonce++
-	data := cell.Encode(cell.Place(&cell.Cell{}, cell.Fold{}, &in), w.nonce)
-	_, err := w.mem.Put(w.ctx, prefix+"=other", data, backend.IfAbsent())
-	require.NoError(w.t, err)
+	w.Put("=other", cell.Place(&cell.Cell{}, cell.Fold{}, &in))
 }

@@ -252,7 +252,7 @@ func TestWalkReportsWhatIsNotACell(t *testing.T) {
 	for _, name := range []string{"+c/=k\xff", "+c/=%"} {
 		inWorld(t, func(w *world) {
 			w.fill(2)
-			_, err := w.mem.Put(w.ctx, prefix+name, []byte("x"), backend.IfAbsent())
+			_, err := w.Mem.Put(w.ctx, prefix+name, []byte("x"), backend.IfAbsent())
 			require.NoError(t, err)
 			walker := w.scans.Walk(w.ctx, w.all(), scan.WalkOptions{})
 			defer walker.Stop()

@@ -3,18 +3,15 @@ package scan_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/strictkv/strictkv/backend"
-	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/backend/simulated"
 	"github.com/strictkv/strictkv/cache"
 	"github.com/strictkv/strictkv/internal/cell"
@@ -24,27 +21,34 @@ import (
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
+	"github.com/strictkv/strictkv/internal/worldtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	prefix = "db/"
+	prefix = worldtest.Prefix
 	// latency is that of each request, in virtual time.
 	latency = 50 * time.Millisecond
 )
 
-// world is a store in virtual time, and a handle on it.
+// Tests say these often.
+var (
+	pass   = worldtest.Pass
+	inline = worldtest.Inline
+)
+
+// world is one with a handle that scans a collection of it. Its own methods go by keys,
+// those of worldtest by the names of cells.
 type world struct {
-	t     *testing.T
+	*worldtest.World
 	ctx   context.Context
-	mem   *memory.Backend
 	net   *counted
 	st    *store.Store
 	rs    *resolve.Resolver
 	scans *scan.Scanner
 	path  keyspace.Path
-	nonce uint64
+	txs   int // how many attempts there were
 }
 
 // counted is a backend that counts requests, and makes pages small.
@@ -101,68 +105,39 @@ func (c *counted) reset() (lists, gets int) {
 
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, ctx: context.Background(), mem: memory.New()}
+	worldtest.Run(t, func(base *worldtest.World) {
+		w := &world{World: base, ctx: context.Background()}
 		w.net = &counted{
-			Backend: simulated.New(w.mem, seam.Real(), simulated.Constant(latency)),
+			Backend: simulated.New(w.Mem, seam.Real(), simulated.Constant(latency)),
 		}
 		w.open(1 << 24)
 		var err error
 		w.path, err = keyspace.Path("").Collection([]byte("c"))
-		require.NoError(t, err)
+		require.NoError(w.T, err)
 		f(w)
 	})
 }
 
-// pass lets virtual time pass.
-func pass(d time.Duration) { time.Sleep(d) }
-
 // open opens another handle, which has seen nothing.
 func (w *world) open(cacheSize int64) {
-	st, err := store.Open(w.ctx, store.Options{
-		Backend: w.net, Runtime: seam.Real(), Cache: cache.New(cacheSize), Prefix: prefix,
-		Concurrency: 2000, Probe: store.ProbeNever,
-	})
-	require.NoError(w.t, err)
-	life, stop := context.WithCancel(w.ctx)
-	w.t.Cleanup(stop)
-	w.st = st
-	w.rs = resolve.New(life, resolve.Options{
-		Store: st, Patience: 10 * time.Second, Concurrency: 8,
-		Logger: slog.New(slog.DiscardHandler),
-	})
+	w.st, w.rs, _ = w.Open(store.Options{
+		Backend: w.net, Cache: cache.New(cacheSize), Concurrency: 2000, Probe: store.ProbeNever,
+	}, 10*time.Second)
 	w.scans = scan.New(w.st, w.rs)
 	w.net.reset()
 }
 
 func (w *world) name(key string) string {
 	name, err := w.path.Cell("db", []byte(key))
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	return name
 }
 
 // cell is what is stored of a key, and its version.
-func (w *world) cell(key string) (*cell.Cell, backend.Version) {
-	o, err := w.mem.Get(w.ctx, prefix+w.name(key), "")
-	if err != nil {
-		return &cell.Cell{}, ""
-	}
-	c, err := cell.Decode(o.Data)
-	require.NoError(w.t, err)
-	return c, o.Version
-}
+func (w *world) cell(key string) (*cell.Cell, backend.Version) { return w.Cell(w.name(key)) }
 
 // put replaces what is stored of a key.
-func (w *world) put(key string, c *cell.Cell) {
-	_, v := w.cell(key)
-	cond := backend.IfAbsent()
-	if v != "" {
-		cond = backend.IfVersion(v)
-	}
-	w.nonce++
-	_, err := w.mem.Put(w.ctx, prefix+w.name(key), cell.Encode(c, w.nonce), cond)
-	require.NoError(w.t, err)
-}
+func (w *world) put(key string, c *cell.Cell) { w.Put(w.name(key), c) }
 
 // write commits a value.
 func (w *world) write(key, value string) {
@@ -191,14 +166,11 @@ func (w *world) intend(key, value string) txid.ID {
 }
 
 // resolve replaces the intent in a key's cell by its value.
-func (w *world) resolve(key string) {
-	c, _ := w.cell(key)
-	w.put(key, cell.Resolve(c, cell.Fold{Outcome: cell.Committed}))
-}
+func (w *world) resolve(key string) { w.Fold(w.name(key)) }
 
 func (w *world) tx() txid.ID {
-	w.nonce++
-	return txid.ID{0: 1, 14: byte(w.nonce >> 8), 15: byte(w.nonce)}
+	w.txs++
+	return txid.ID{0: 1, 14: byte(w.txs >> 8), 15: byte(w.txs)}
 }
 
 // fill writes n keys, k00000 and so on.
@@ -213,7 +185,7 @@ func (w *world) fill(n int) []string {
 
 func (w *world) interval(from, to string) keyspace.Interval {
 	i, err := w.path.Interval([]byte(from), []byte(to))
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	return i
 }
 
@@ -228,7 +200,7 @@ func (w *world) walk(r scan.Range) (keys, values []string, d time.Duration) {
 	defer walker.Stop()
 	for r.Limit == 0 || len(keys) < r.Limit {
 		item, ok, err := walker.Next()
-		require.NoError(w.t, err)
+		require.NoError(w.T, err)
 		if !ok {
 			break
 		}
@@ -236,7 +208,7 @@ func (w *world) walk(r scan.Range) (keys, values []string, d time.Duration) {
 			continue
 		}
 		key, err := w.path.Key(item.Name)
-		require.NoError(w.t, err)
+		require.NoError(w.T, err)
 		keys = append(keys, string(key))
 		if item.Data != nil {
 			values = append(values, string(item.Data))
@@ -252,5 +224,3 @@ func reversed(s []string) []string {
 	slices.Reverse(s)
 	return s
 }
-
-func inline(s string) cell.Value { return cell.Value{Kind: cell.Inline, Data: []byte(s)} }

@@ -14,24 +14,21 @@ import (
 )
 
 func (w *world) check() sweep.CheckReport {
-	w.t.Helper()
+	w.T.Helper()
 	r, err := sweep.NewChecker(w.st, w.rs).Check(background, "", nil)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	return r
 }
 
 // unlink removes the object of an external value.
 func (w *world) unlink(cellName string, v cell.Value) {
-	name := prefix + keyspace.Value(cellName, v.Ref)
-	o, err := w.mem.Get(background, name, "")
-	require.NoError(w.t, err)
-	require.NoError(w.t, w.mem.Delete(background, name, o.Version))
+	w.Remove(keyspace.Value(cellName, v.Ref))
 }
 
 func TestCheckCounts(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=m0", "=m1", "=m2", "=m3")
-		w.commit(1, cell.Put, w.external("=b", 2), "=b")
+		w.Value(1, "=a", "=m0", "=m1", "=m2", "=m3")
+		w.Write(1, cell.Put, w.external("=b", 2), "=b")
 		w.tombstone(2, "=c")
 		w.condemned("=d")
 		w.condemnedV1("=e")
@@ -40,7 +37,7 @@ func TestCheckCounts(t *testing.T) {
 		w.external("=m1", 20) // that of each member is its own
 		w.external("=a", 3)
 		w.external("=gone", 4)
-		w.putRaw(keyspace.Clock(id(1).String()), nil)
+		w.PutData(keyspace.Clock(id(1).String()), nil)
 		r := w.check()
 		assert.Empty(t, r.Problems)
 		assert.Positive(t, r.Bytes)
@@ -56,7 +53,7 @@ func TestCheckOfExternalValues(t *testing.T) {
 	const name = "=a"
 	overwrite := func(data string) func(w *world, v cell.Value) {
 		return func(w *world, v cell.Value) {
-			w.putRaw(keyspace.Value(name, v.Ref), []byte(data))
+			w.PutData(keyspace.Value(name, v.Ref), []byte(data))
 		}
 	}
 	for _, x := range []struct {
@@ -70,16 +67,16 @@ func TestCheckOfExternalValues(t *testing.T) {
 		{"changed", overwrite("External value 2"), "wrong checksum"},
 		{"unlinked and removed while it is looked for", func(w *world, v cell.Value) {
 			w.hook(faulty.Get, keyspace.Value(name, v.Ref), func() error {
-				w.value(3, name)
+				w.Value(3, name)
 				w.unlink(name, v)
 				return nil
 			})
 		}, ""},
 	} {
 		for kind, link := range map[string]func(w *world, v cell.Value){
-			"value": func(w *world, v cell.Value) { w.commit(2, cell.Put, v, name) },
+			"value": func(w *world, v cell.Value) { w.Write(2, cell.Put, v, name) },
 			"committed intent": func(w *world, v cell.Value) {
-				w.value(1, name, "=b")
+				w.Value(1, name, "=b")
 				w.place(2, v, 2, name, "=b")
 			},
 		} {
@@ -106,7 +103,7 @@ func TestCheckOfExternalValues(t *testing.T) {
 // Its client removes the value of an attempt that has failed.
 func TestCheckMissesNoValueOfAnUndecidedIntent(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		v := w.external("=a", 2)
 		w.place(2, v, 1, "=a", "=b")
 		w.unlink("=a", v)
@@ -117,7 +114,7 @@ func TestCheckMissesNoValueOfAnUndecidedIntent(t *testing.T) {
 func TestCheckOfAValueThatCannotBeReached(t *testing.T) {
 	inWorld(t, func(w *world) {
 		v := w.external("=a", 2)
-		w.commit(2, cell.Put, v, "=a")
+		w.Write(2, cell.Put, v, "=a")
 		w.hook(faulty.Get, keyspace.Value("=a", v.Ref), func() error { return backend.ErrDenied })
 		_, err := sweep.NewChecker(w.st, w.rs).Check(background, "", nil)
 		assert.ErrorIs(t, err, backend.ErrDenied)

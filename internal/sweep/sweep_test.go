@@ -23,8 +23,8 @@ var none = sweep.Options{Horizon: -1}
 
 func TestATombstoneGoesInTwoSteps(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=alive")
-		w.value(1, "=a")
+		w.Value(1, "=alive")
+		w.Value(1, "=a")
 		w.tombstone(2, "=a")
 		pass(horizon)
 		r := w.sweep()
@@ -34,7 +34,7 @@ func TestATombstoneGoesInTwoSteps(t *testing.T) {
 		pass(time.Second)
 		r = w.sweep()
 		assert.Equal(t, int64(1), r.Condemned)
-		got, _ := w.cell("=a")
+		got, _ := w.Cell("=a")
 		assert.True(t, got.Condemned)
 		assert.Equal(t, id(2), got.Writer, "otherwise it is as it was")
 
@@ -55,10 +55,10 @@ func TestAWriteLiftsTheCondemnation(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.condemned("=fenced", "=late")
 		pass(horizon + time.Second)
-		c, _ := w.cell("=fenced")
-		w.put("=fenced", cell.Fence(c))
+		c, _ := w.Cell("=fenced")
+		w.Put("=fenced", cell.Fence(c))
 		w.hook(faulty.Delete, "=late", func() error { // after it was listed
-			w.value(5, "=late")
+			w.Value(5, "=late")
 			return nil
 		})
 		r := w.sweep()
@@ -77,10 +77,10 @@ func TestATombstoneThatChangesWhileItIsLookedAt(t *testing.T) {
 		r := w.sweepAs(sweep.Options{Horizon: horizon, Prefix: "=a"})
 		assert.Equal(t, sweep.Report{Objects: 1, Bytes: r.Bytes, Changed: 1}, r,
 			"what has been written since is young again")
-		w.hook(faulty.Put, "=b", func() error { w.value(3, "=b"); return nil })
+		w.hook(faulty.Put, "=b", func() error { w.Value(3, "=b"); return nil })
 		r = w.sweepAs(sweep.Options{Horizon: horizon, Prefix: "=b"})
 		assert.Equal(t, sweep.Report{Objects: 1, Bytes: r.Bytes, Changed: 1}, r)
-		got, _ := w.cell("=b")
+		got, _ := w.Cell("=b")
 		assert.Equal(t, id(3), got.Writer)
 	})
 }
@@ -88,14 +88,14 @@ func TestATombstoneThatChangesWhileItIsLookedAt(t *testing.T) {
 // The tombstone is what tells that attempt 50 has committed.
 func TestMarksAreHelpedBeforeTheirTombstoneGoes(t *testing.T) {
 	marked := func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		w.place(50, cell.Value{}, 2, "=a", "=b")
-		w.fold("=a")
-		c, _ := w.cell("=a")
-		require.Len(w.t, c.Marks, 1)
+		w.Fold("=a")
+		c, _ := w.Cell("=a")
+		require.Len(w.T, c.Marks, 1)
 		pass(horizon + time.Second)
-		b, _ := w.cell("=b") // its intent is found young, so that only the mark leads there
-		w.put("=b", b)
+		b, _ := w.Cell("=b") // its intent is found young, so that only the mark leads there
+		w.Put("=b", b)
 	}
 	for name, o := range map[string]sweep.Options{
 		"with a horizon":               {Horizon: horizon},
@@ -110,11 +110,11 @@ func TestMarksAreHelpedBeforeTheirTombstoneGoes(t *testing.T) {
 					assert.NotContains(t, w.names(), "=a")
 				} else {
 					assert.Equal(t, int64(1), r.Condemned)
-					a, _ := w.cell("=a")
+					a, _ := w.Cell("=a")
 					assert.Empty(t, a.Marks)
 					assert.True(t, a.Condemned)
 				}
-				b, _ := w.cell("=b")
+				b, _ := w.Cell("=b")
 				assert.Nil(t, b.Intent)
 				assert.Equal(t, id(50), b.Writer, "attempt 50 had committed")
 			})
@@ -122,12 +122,12 @@ func TestMarksAreHelpedBeforeTheirTombstoneGoes(t *testing.T) {
 		t.Run(name+", and the other member is out of reach", func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				marked(w)
-				_, version := w.cell("=a")
+				_, version := w.Cell("=a")
 				w.hook(faulty.Get, "=b", func() error { return backend.ErrDenied })
 				r, err := w.try(background, o)
 				require.ErrorIs(t, err, backend.ErrDenied)
 				assert.Positive(t, r.Failed)
-				_, now := w.cell("=a")
+				_, now := w.Cell("=a")
 				assert.Equal(t, version, now, "the mark stays")
 			})
 		})
@@ -138,9 +138,9 @@ func TestMarksAreHelpedBeforeTheirTombstoneGoes(t *testing.T) {
 // tells its outcome.
 func TestNothingGoesUnreadWhereAnIntentIsLeft(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.value(1, "=a", "=b")
+		w.Value(1, "=a", "=b")
 		w.place(50, cell.Value{}, 2, "=a", "=b")
-		w.fold("=a")
+		w.Fold("=a")
 		w.tombstone(2, "=c")
 		w.hook(faulty.Put, "=b", func() error { return backend.ErrDenied })
 		r, err := w.try(background, none)
@@ -171,8 +171,8 @@ func TestACondemnedTombstoneOfVersion1(t *testing.T) {
 func TestWhatIsTooLargeForATombstoneIsNotRemovedUnread(t *testing.T) {
 	for _, o := range []sweep.Options{{Horizon: horizon}, none} {
 		inWorld(t, func(w *world) {
-			w.putRaw("=a", make([]byte, 4097))
-			w.putRaw("=b", make([]byte, 4099))
+			w.PutData("=a", make([]byte, 4097))
+			w.PutData("=b", make([]byte, 4099))
 			pass(horizon + time.Second)
 			r, err := w.try(background, o)
 			require.ErrorIs(t, err, backend.ErrCorrupt)
@@ -185,7 +185,7 @@ func TestWhatIsTooLargeForATombstoneIsNotRemovedUnread(t *testing.T) {
 func TestAbandonedIntents(t *testing.T) {
 	for _, o := range []sweep.Options{{Horizon: horizon}, none} {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a", "=b", "=c", "=d")
+			w.Value(1, "=a", "=b", "=c", "=d")
 			w.place(50, inline("committed"), 2, "=a", "=b")
 			w.place(51, inline("undecided"), 1, "=c", "=d")
 			if o.Horizon > 0 {
@@ -203,7 +203,7 @@ func TestAbandonedIntents(t *testing.T) {
 				assert.Less(t, time.Since(start), time.Second, "there is nobody to wait for")
 			}
 			for name, writer := range map[string]byte{"=a": 50, "=b": 50, "=c": 1, "=d": 1} {
-				got, _ := w.cell(name)
+				got, _ := w.Cell(name)
 				assert.Nil(t, got.Intent, name)
 				assert.Equal(t, id(writer), got.Writer, name)
 			}
@@ -218,14 +218,14 @@ func TestExternalValues(t *testing.T) {
 		for n := range byte(6) {
 			names[n] = keyspace.Value("=a", id(n).String())
 		}
-		w.commit(1, cell.Put, w.external("=a", 1), "=a")
+		w.Write(1, cell.Put, w.external("=a", 1), "=a")
 		w.place(2, w.external("=a", 2), 1, "=a", "=other")
 		w.external("=a", 3)
 		w.external("=a", 4)
 		pass(30 * time.Second)
-		c, _ := w.cell("=a")
+		c, _ := w.Cell("=a")
 		pass(horizon)
-		w.put("=a", c) // the intent is alive
+		w.Put("=a", c) // the intent is alive
 		pass(time.Second)
 		w.external("=a", 5)
 		r := w.sweep()
@@ -268,7 +268,7 @@ func TestValuesOfManyCells(t *testing.T) {
 			for n := range byte(25) {
 				v := w.external(name, 10*n+c)
 				if n == 10 {
-					w.commit(1, cell.Put, v, name)
+					w.Write(1, cell.Put, v, name)
 					alive = append(alive, keyspace.Value(name, v.Ref))
 				}
 			}
@@ -285,14 +285,14 @@ func TestValuesOfManyCells(t *testing.T) {
 func TestTheCellOfAValueIsReadAfterItWasListed(t *testing.T) {
 	for _, o := range []sweep.Options{{Horizon: horizon}, none} {
 		inWorld(t, func(w *world) {
-			w.value(1, "=a")
+			w.Value(1, "=a")
 			v := w.external("=a", 2)
 			pass(horizon + time.Second)
 			_, err := w.st.Read(background, "=a") // the cache knows the old state
 			require.NoError(t, err)
 			w.hook(faulty.Get, "=a", func() error {
 				w.before = nil
-				w.commit(2, cell.Put, v, "=a")
+				w.Write(2, cell.Put, v, "=a")
 				return nil
 			})
 			assert.Zero(t, w.sweepAs(o).Values)
@@ -304,7 +304,7 @@ func TestTheCellOfAValueIsReadAfterItWasListed(t *testing.T) {
 func TestAValueOfACellThatCannotBeRead(t *testing.T) {
 	for _, o := range []sweep.Options{{Horizon: horizon}, none} {
 		inWorld(t, func(w *world) {
-			w.putRaw("=a", []byte("damaged!"))
+			w.PutData("=a", []byte("damaged!"))
 			w.external("=a", 2)
 			pass(horizon + time.Second)
 			r, err := w.try(background, o)
@@ -321,9 +321,9 @@ func TestWhatIsNoneOfASweepsBusiness(t *testing.T) {
 		inWorld(t, func(w *world) {
 			foreign := []string{"*a.beef", "+x", "=%zz", "clock.beef", "stranger"}
 			for _, name := range foreign {
-				w.putRaw(name, []byte("hello"))
+				w.PutData(name, []byte("hello"))
 			}
-			w.value(1, "=z")
+			w.Value(1, "=z")
 			pass(horizon + time.Second)
 			r := w.sweepAs(o)
 			assert.Equal(t, int64(len(foreign)), r.Foreign)
@@ -335,12 +335,12 @@ func TestWhatIsNoneOfASweepsBusiness(t *testing.T) {
 
 func TestClocksThatWereLeft(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.putRaw(keyspace.Clock(id(1).String()), nil)
+		w.PutData(keyspace.Clock(id(1).String()), nil)
 		pass(horizon)
 		assert.Zero(t, w.sweep().Clocks)
 		pass(time.Second)
 		assert.Equal(t, int64(1), w.sweep().Clocks)
-		w.putRaw(keyspace.Clock(id(1).String()), nil)
+		w.PutData(keyspace.Clock(id(1).String()), nil)
 		assert.Equal(t, int64(1), w.sweepAs(none).Clocks)
 		assert.Empty(t, w.names())
 	})
@@ -348,17 +348,17 @@ func TestClocksThatWereLeft(t *testing.T) {
 
 // litter makes garbage of every kind.
 func (w *world) litter() {
-	w.value(1, "=v0", "=v1", "=v2", "=v3")
+	w.Value(1, "=v0", "=v1", "=v2", "=v3")
 	w.tombstone(2, "=t1", "=t2")
-	w.value(1, "=t3")
+	w.Value(1, "=t3")
 	w.place(40, cell.Value{}, 2, "=t3", "=v3")
-	w.fold("=t3") // with a mark
+	w.Fold("=t3") // with a mark
 	w.condemned("=c1", "=c2", "=c3")
 	w.condemnedV1("=c4")
 	w.place(50, inline("x"), 2, "=v1", "=v2")
 	w.external("=v0", 60)
 	w.external("=gone", 61)
-	w.putRaw(keyspace.Clock(id(1).String()), nil)
+	w.PutData(keyspace.Clock(id(1).String()), nil)
 }
 
 func TestDryRun(t *testing.T) {
@@ -440,8 +440,7 @@ func TestARemovalOfUnknownOutcome(t *testing.T) {
 		n := 0
 		w.hook(faulty.Delete, "=a", func() error {
 			if n++; n == 1 {
-				_, v := w.cell("=a")
-				require.NoError(t, w.mem.Delete(background, prefix+"=a", v))
+				w.Remove("=a")
 				return backend.ErrOutcomeUnknown
 			}
 			return nil
