@@ -3,6 +3,7 @@ package commit_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,8 +25,11 @@ func TestLockedValueIsNotLinkedLate(t *testing.T) {
 				h := w.handle()
 				h.tear()
 				h.meanwhile("=b", 3, func() { pass(10 * time.Minute) })
+				var mu sync.Mutex               // guards begun
 				begun := map[string]time.Time{} // of uploads
 				h.Every(func(_ context.Context, op faulty.Op, a *faulty.Answer) {
+					mu.Lock()
+					defer mu.Unlock()
 					if _, ok := begun[op.Name]; !ok && a == nil && op.Kind == faulty.Put {
 						begun[op.Name] = time.Now()
 					}
