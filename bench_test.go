@@ -214,9 +214,9 @@ func TestAllocations(t *testing.T) {
 		run  func(l *load, keys []strictkv.Key) error
 		max  float64
 	}{
-		{"update of 1 key", 1, (*load).update, 40},
-		{"update of 10 keys, resolving included", 10, (*load).update, 400},
-		{"read of 1 key", 1, (*load).read, 15},
+		{"update of 1 key", 1, (*load).update, 25},
+		{"update of 10 keys, resolving included", 10, (*load).update, 280},
+		{"read of 1 key", 1, (*load).read, 10},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
