@@ -205,7 +205,7 @@ func (c *Cache) remove(n *node) {
 	c.size -= n.cost
 	n.shelf.remove(n)
 	if len(n.shelf.nodes) == 0 {
-		n.shelf.gone = true
+		n.shelf.gone, n.shelf.nodes = true, nil
 		delete(c.shelves, n.shelf.place)
 	}
 }

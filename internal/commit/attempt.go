@@ -30,7 +30,9 @@ const yieldPart = 4
 //	         the primary off without the mark                           dead
 //	direct   one write. Commit point.                                   (no intent)
 type attempt struct {
-	t       *txn
+	t *txn
+	// ctx is that of its requests: the transaction's, but for one of several that race.
+	ctx     context.Context
 	id      txid.ID
 	mode    cell.Mode // 0: direct
 	members []*member // in name order; the first is the primary
@@ -44,6 +46,9 @@ type attempt struct {
 	unsent []*member
 	// gated says that it began with a hot member alone.
 	gated bool
+	// raced says that others of the transaction were under way to its primary at the same
+	// time: which has come last there is not known.
+	raced bool
 	// stale is set when validation has found that the function must run again.
 	stale bool
 	// until is when it must be over.
@@ -119,7 +124,9 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 
 // newAttempt prepares the writes of an attempt.
 func (t *txn) newAttempt(p *plan) *attempt {
-	a := &attempt{t: t, id: txid.New(t.e.rt.Uint64), mode: p.mode(), members: p.members}
+	a := &attempt{
+		t: t, ctx: t.ctx, id: txid.New(t.e.rt.Uint64), mode: p.mode(), members: p.members,
+	}
 	a.until = t.e.rt.Now().Add(attemptMax)
 	for _, m := range a.members {
 		a.endBefore(m.e.upload)
@@ -215,7 +222,7 @@ func (a *attempt) landWave(p *plan, todo []*member) (end, error) {
 		if a.expired() {
 			return a.late(tries)
 		}
-		ctx, cancel := a.t.e.st.Bounded(a.t.ctx)
+		ctx, cancel := a.t.e.st.Bounded(a.ctx)
 		_ = seam.Each(a.t.e.rt, len(todo), func(i int) error {
 			a.send(ctx, todo[i])
 			return nil
@@ -251,7 +258,7 @@ func (a *attempt) landWave(p *plan, todo []*member) (end, error) {
 
 func (a *attempt) send(ctx context.Context, m *member) {
 	m.result, m.landed, m.err = a.t.e.rs.Send(ctx, m.write)
-	if m.err != nil && a.t.ctx.Err() == nil {
+	if m.err != nil && a.ctx.Err() == nil {
 		m.err = store.NotTheCallers(m.err)
 	}
 }
@@ -281,7 +288,7 @@ func answers(sent []*member) (unknown []*member, how end, err error) {
 // commitPrimary replaces the primary's intent by its value, with the mark.
 func (a *attempt) commitPrimary() (end, error) {
 	rs, m := a.t.e.rs, a.members[0]
-	ctx, doubt := a.t.ctx, false
+	ctx, doubt := a.ctx, false
 	a.committing = true
 	for tries := 0; ; tries++ {
 		fold := rs.FoldOf(rs.Known(m.landed))
@@ -323,7 +330,7 @@ func (a *attempt) commitPrimary() (end, error) {
 // intent is still there.
 func (a *attempt) commitSeen() (end, store.Snapshot, error) {
 	m := a.members[0]
-	s, err := a.t.e.rs.Read(a.t.ctx, m.e.name)
+	s, err := a.t.e.rs.Read(a.ctx, m.e.name)
 	switch {
 	case err != nil:
 		return inDoubt, s, err
@@ -397,7 +404,7 @@ func (a *attempt) die() {
 			m.e.known, m.e.base = true, t.e.rs.Known(m.landed)
 		}
 		if m.result == store.Applied || m.result == store.Unknown {
-			t.dead = append(t.dead, leftover{m.e.name, a.id, a.mode == cell.Pending})
+			t.dead = append(t.dead, leftover{m.e.name, a.id, a.mode == cell.Pending, a.raced})
 		}
 	}
 }
@@ -418,7 +425,7 @@ func (t *txn) replaced(a *attempt) {
 func without(l []leftover, written map[string]bool) []leftover {
 	kept := l[:0]
 	for _, x := range l {
-		if !written[x.name] {
+		if x.raced || !written[x.name] {
 			kept = append(kept, x)
 		}
 	}

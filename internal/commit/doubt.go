@@ -59,7 +59,7 @@ func (a *attempt) late(tries int) (end, error) {
 func (a *attempt) clarify(unknown []*member, cause error) (
 	again []*member, how end, err error,
 ) {
-	ctx := a.t.ctx
+	ctx := a.ctx
 	if ctx.Err() != nil {
 		return nil, a.leaving(), errors.Join(ctx.Err(), cause)
 	}
@@ -139,15 +139,15 @@ func (a *attempt) observe(m *member) (store.Snapshot, error) {
 	rs := a.t.e.rs
 	for try := range liftsMax {
 		if try > 0 {
-			if err := a.t.e.rt.Sleep(a.t.ctx, resendPauseMin<<min(try, 6)); err != nil {
+			if err := a.t.e.rt.Sleep(a.ctx, resendPauseMin<<min(try, 6)); err != nil {
 				return store.Snapshot{}, err
 			}
 		}
-		s, err := rs.Read(a.t.ctx, m.e.name)
+		s, err := rs.Read(a.ctx, m.e.name)
 		if err != nil || !s.Cell.Condemned || s.Version == m.base.Version {
 			return s, err
 		}
-		res, lifted, err := rs.Send(a.t.ctx, a.t.e.st.Prepare(s, cell.Fence(s.Cell)))
+		res, lifted, err := rs.Send(a.ctx, a.t.e.st.Prepare(s, cell.Fence(s.Cell)))
 		switch {
 		case res == store.Applied:
 			return lifted, nil
@@ -202,7 +202,7 @@ func (a *attempt) pause(tries int, cause error) (end, error) {
 	rt := a.t.e.rt
 	d := min(resendPauseMin<<tries, resendPauseMax)
 	half := uint64(d / 2)
-	if err := rt.Sleep(a.t.ctx, time.Duration(half+rt.Uint64()%half)); err != nil {
+	if err := rt.Sleep(a.ctx, time.Duration(half+rt.Uint64()%half)); err != nil {
 		return a.leaving(), errors.Join(err, cause)
 	}
 	return goesOn, nil

@@ -167,8 +167,9 @@ type txn struct {
 type leftover struct {
 	name string
 	tx   txid.ID
-	// pending says that the attempt was a pending one.
-	pending bool
+	// pending says that the attempt was a pending one, raced that it may have come later than
+	// what others of the transaction have written.
+	pending, raced bool
 }
 
 // once runs the function and tries to commit what it did. done is false if the

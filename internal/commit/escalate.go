@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -202,7 +203,7 @@ func (m *member) chased(refusals int) bool {
 // placeFirst sends the lock of the primary once. There is no attempt if it was refused; then
 // all members of the plan have been read, in one round.
 func (t *txn) placeFirst(m *member, p *plan) (*attempt, error) {
-	a, landed, err := t.tryFirst(m, p)
+	a, landed, err := t.tryFirst(t.ctx, m, p)
 	if landed {
 		return a, nil
 	}
@@ -222,12 +223,14 @@ func (t *txn) chaseFirst(m *member) (won *attempt, err error) {
 	var rest []*attempt
 	m.refused, err = t.e.rs.Chase(t.ctx, resolve.Chase{
 		Base: m.base, Extra: 1, Priority: t.priority,
-		Try: func(rd resolve.Reading, f cell.Fold) (bool, store.Snapshot, error) {
+		Try: func(
+			ctx context.Context, rd resolve.Reading, f cell.Fold,
+		) (bool, store.Snapshot, error) {
 			x := m.again(rd, f)
-			a, landed, err := t.tryFirst(x, &plan{members: []*member{x}})
+			a, landed, err := t.tryFirst(ctx, x, &plan{members: []*member{x}})
 			mu.Lock()
 			defer mu.Unlock()
-			if landed && won == nil {
+			if a.raced = true; landed && won == nil {
 				won = a
 			} else {
 				rest = append(rest, a)
@@ -243,15 +246,19 @@ func (t *txn) chaseFirst(m *member) (won *attempt, err error) {
 		}
 	}
 	if won != nil {
+		won.ctx = t.ctx
 		return won, nil
 	}
 	return nil, err
 }
 
 // tryFirst makes an attempt that begins by locking its primary.
-func (t *txn) tryFirst(m *member, p *plan) (a *attempt, landed bool, err error) {
+func (t *txn) tryFirst(
+	ctx context.Context, m *member, p *plan,
+) (a *attempt, landed bool, err error) {
 	_, m.writer = m.base.Effective()
 	a = t.newLocking(m)
+	a.ctx = ctx
 	how, err := a.landWave(p, a.members)
 	return a, how == goesOn && err == nil, err
 }
@@ -259,8 +266,8 @@ func (t *txn) tryFirst(m *member, p *plan) (a *attempt, landed bool, err error) 
 // newLocking prepares an attempt that begins by locking its primary.
 func (t *txn) newLocking(m *member) *attempt {
 	a := &attempt{
-		t: t, id: txid.New(t.e.rt.Uint64), mode: cell.Pending, members: []*member{m},
-		until: t.e.rt.Now().Add(attemptMax),
+		t: t, ctx: t.ctx, id: txid.New(t.e.rt.Uint64), mode: cell.Pending,
+		members: []*member{m}, until: t.e.rt.Now().Add(attemptMax),
 	}
 	a.list = cell.Members{
 		List: []cell.Member{{Name: m.e.name, Expected: string(m.base.Version)}}, Long: true,

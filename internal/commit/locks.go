@@ -102,10 +102,15 @@ func (l *locks) beat(ctx context.Context, m *member) bool {
 		m.landed = s
 		return true
 	}
-	l.mu.Lock()
-	l.lost = true
-	l.mu.Unlock()
+	l.lose()
 	return false
+}
+
+// lose says that the attempt is, or is to be, dead.
+func (l *locks) lose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost = true
 }
 
 func (l *locks) isLost() bool {
@@ -199,7 +204,7 @@ func (l *locks) settle(m *member, first bool) error {
 // place sends a lock. If the cell has changed, it is to be tried again: what decides the
 // attempt is the primary alone.
 func (l *locks) place(m *member) error {
-	_, err := l.try(m)
+	_, err := l.try(l.t.ctx, m)
 	if m.result == store.Unknown && err == nil {
 		m.result = store.Applied
 		l.t.e.rs.Replaced(m.write)
@@ -216,10 +221,12 @@ func (l *locks) chase(m *member) (err error) {
 	var won *member
 	unknown := false
 	m.refused, err = t.e.rs.Chase(t.ctx, resolve.Chase{
-		Base: m.base, Priority: t.priority,
-		Try: func(rd resolve.Reading, f cell.Fold) (bool, store.Snapshot, error) {
+		Base: m.base, Priority: t.priority, GivenUp: l.isLost,
+		Try: func(
+			ctx context.Context, rd resolve.Reading, f cell.Fold,
+		) (bool, store.Snapshot, error) {
 			x := m.again(rd, f)
-			landed, err := l.try(x)
+			landed, err := l.try(ctx, x)
 			mu.Lock()
 			defer mu.Unlock()
 			if landed && won == nil {
@@ -234,6 +241,7 @@ func (l *locks) chase(m *member) (err error) {
 		*m = *won
 		return nil
 	case unknown:
+		l.lose()
 		if m.result = store.Unknown; err == nil {
 			err = errLost
 		}
@@ -245,18 +253,18 @@ func (l *locks) chase(m *member) (err error) {
 
 // try sends a lock until it is known whether it has landed. It is Unknown in the end if
 // the answer was lost, but the cell holds a lock of the attempt.
-func (l *locks) try(m *member) (landed bool, err error) {
+func (l *locks) try(ctx context.Context, m *member) (landed bool, err error) {
 	t, a := l.t, l.a
 	_, m.writer = m.base.Effective()
 	m.write = t.e.st.Prepare(m.base.Snapshot, cell.Place(m.base.Cell, m.fold, a.intent(m)))
 	for tries := range resendsMax {
 		if tries > 0 {
-			if err := t.e.rt.Sleep(t.ctx, resendPauseMin<<tries); err != nil {
+			if err := t.e.rt.Sleep(ctx, resendPauseMin<<tries); err != nil {
 				return false, err
 			}
 		}
 		doubt := m.result == store.Unknown
-		a.send(t.ctx, m)
+		a.send(ctx, m)
 		switch {
 		case m.result == store.Applied:
 			return true, nil
@@ -264,7 +272,7 @@ func (l *locks) try(m *member) (landed bool, err error) {
 			return false, m.err
 		}
 		m.result = store.Unknown
-		s, err := t.e.rs.Fetch(t.ctx, m.e.name)
+		s, err := t.e.rs.Fetch(ctx, m.e.name)
 		switch {
 		case err != nil:
 			return false, err

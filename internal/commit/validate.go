@@ -165,11 +165,11 @@ func (a *attempt) reread(p *plan) (echoes []*member, err error) {
 	role := resolve.Role{Ranked: true, Priority: t.priority}
 	err = seam.Each(t.e.rt, len(missed)+len(p.others), func(i int) (err error) {
 		if i < len(missed) {
-			missed[i].refused, err = missed[i].look(t)
+			missed[i].refused, err = missed[i].look(a)
 			return err
 		}
 		i -= len(missed)
-		p.othersNow[i], err = t.e.rs.Effective(t.ctx, p.others[i].name, role)
+		p.othersNow[i], err = t.e.rs.Effective(a.ctx, p.others[i].name, role)
 		return err
 	})
 	if err != nil {
@@ -203,11 +203,11 @@ func (a *attempt) reread(p *plan) (echoes []*member, err error) {
 }
 
 // look reads a member's cell. One that has refused the write is not what was known of it.
-func (m *member) look(t *txn) (store.Snapshot, error) {
+func (m *member) look(a *attempt) (store.Snapshot, error) {
 	if m.result == store.Refused {
-		return t.e.rs.Fetch(t.ctx, m.e.name)
+		return a.t.e.rs.Fetch(a.ctx, m.e.name)
 	}
-	return t.e.rs.Read(t.ctx, m.e.name)
+	return a.t.e.rs.Read(a.ctx, m.e.name)
 }
 
 // errEcho is why an attempt is in doubt of which a write was sent twice on its way.

@@ -36,8 +36,12 @@ type Chase struct {
 	// Priority is that of the transaction that chases.
 	Priority txid.Priority
 	// Try tries to replace the cell, and tells whether that has landed; if not, it may tell
-	// what it has seen. It is called several times at once.
-	Try func(rd Reading, f cell.Fold) (landed bool, seen store.Snapshot, err error)
+	// what it has seen. It is called several times at once; when one has landed, the context
+	// of the others ends.
+	Try func(ctx context.Context, rd Reading, f cell.Fold) (
+		landed bool, seen store.Snapshot, err error)
+	// GivenUp, if not nil, tells that nobody needs the cell any more.
+	GivenUp func() bool
 }
 
 // chase is one under way.
@@ -45,65 +49,78 @@ type chase struct {
 	*Resolver
 	Chase
 	pause time.Duration
-	// on is the context of those who look, which stop ends.
-	on   context.Context
-	stop func()
+	// looking is the context of those who look, which ends with the chase; trying is that of
+	// tries, which are not to be left in doubt without need.
+	looking, trying         context.Context
+	stopLooking, stopTrying func()
 
 	mu   seam.Mutex // guards all below
 	over bool
-	// looks and tries count; tried is the version that the last try was to replace, last is
-	// the newest that was seen.
-	looks, tries int
-	tried        backend.Version
-	last         store.Snapshot
+	// looks, tries and flying count, the last the tries that are under way; tried is the
+	// version that the last try was to replace, last is the newest that was seen.
+	looks, tries, flying int
+	tried                backend.Version
+	last                 store.Snapshot
 }
 
 // Chase chases a cell until some try has landed, or the cell is not to be chased any more:
 // then it is in another state, or looks have been enough. It returns the newest that was
 // seen of it, if anything was.
 func (r *Resolver) Chase(ctx context.Context, o Chase) (store.Snapshot, error) {
-	on, stop := r.rt.WithCancel(ctx)
-	defer stop()
 	c := &chase{
 		Resolver: r, Chase: o, pause: max(r.st.PutLatency()/chasers, chasePauseMin),
-		on: on, stop: stop,
 	}
+	c.trying, c.stopTrying = r.rt.WithCancel(ctx)
+	defer c.stopTrying()
+	c.looking, c.stopLooking = r.rt.WithCancel(c.trying)
+	defer c.stopLooking()
 	err := seam.Each(r.rt, chasers, func(i int) (err error) {
 		rd := o.Base
 		if i > 0 {
 			rd, err = c.look(time.Duration(i) * c.pause)
 		}
-		for err == nil && c.goesOn(rd) {
-			rd, err = c.step(rd)
+		for err == nil {
+			f, ok := c.goesOn(rd)
+			if !ok {
+				break
+			}
+			rd, err = c.step(rd, f)
 		}
-		c.end()
+		c.end(err != nil)
 		return err
 	})
 	return c.last, err
 }
 
 // step tries a version, or looks on. Either shows what the cell is then.
-func (c *chase) step(rd Reading) (Reading, error) {
+func (c *chase) step(rd Reading, f cell.Fold) (Reading, error) {
 	if !c.takes(rd) {
 		return c.look(c.pause)
 	}
-	landed, seen, err := c.Try(rd, c.FoldOf(rd))
-	if landed {
-		c.end()
+	landed, seen, err := c.Try(c.trying, rd, f)
+	switch {
+	case landed:
+		c.end(true)
+	case err != nil:
+		err = c.unlessOver(err)
+	case seen.Cell != nil:
+		rd = c.Known(seen)
 	}
-	if landed || err != nil || seen.Cell == nil {
-		return rd, err
-	}
-	return c.Known(seen), nil
+	c.mu.Lock()
+	c.flying--
+	c.mu.Unlock()
+	return rd, err
 }
 
 // look reads the cell after a pause. When the chase is over, it is of no interest any more.
+// (It does not ask whether what the cache has is still there: it is known to change fast,
+// which says nothing of other cells.)
 func (c *chase) look(pause time.Duration) (Reading, error) {
-	err := c.rt.Sleep(c.on, pause)
+	err := c.rt.Sleep(c.looking, pause)
 	if err != nil {
 		return Reading{}, c.unlessOver(err)
 	}
-	s, err := c.Read(c.on, c.Base.Name)
+	s, err := c.Fetch(c.looking, c.Base.Name)
 	if err != nil {
 		return Reading{}, c.unlessOver(err)
 	}
@@ -119,18 +136,22 @@ func (c *chase) unlessOver(err error) error {
 	return err
 }
 
-// goesOn tells whether the cell is to be chased on.
-func (c *chase) goesOn(rd Reading) bool {
+// goesOn tells whether the cell is to be chased on, and what a write folds then: that is
+// decided once.
+func (c *chase) goesOn(rd Reading) (cell.Fold, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
-		return false
+	if c.over || c.GivenUp != nil && c.GivenUp() {
+		return cell.Fold{}, false
 	}
 	if c.looks++; rd.Proved > c.last.Proved {
 		c.last = rd.Snapshot
 	}
-	return c.looks <= looksMax && (rd.Final() || c.own(rd)) &&
-		cell.MarksAfter(rd.Cell, c.FoldOf(rd))+c.Extra <= cell.MarksMax
+	if c.looks > looksMax || !rd.Final() && !(c.own(rd) && c.flying > 0) {
+		return cell.Fold{}, false
+	}
+	f := c.FoldOf(rd)
+	return f, cell.MarksAfter(rd.Cell, f)+c.Extra <= cell.MarksMax
 }
 
 // own tells whether the cell holds an intent of the transaction itself, of which some chaser
@@ -148,13 +169,18 @@ func (c *chase) takes(rd Reading) bool {
 	}
 	c.tried = rd.Version
 	c.tries++
+	c.flying++
 	return true
 }
 
-// end tells the others, and those who look at once.
-func (c *chase) end() {
+// end tells the others, and those who look at once; those who try only if nobody needs what
+// comes of it.
+func (c *chase) end(tries bool) {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
-	c.stop()
+	c.stopLooking()
+	if tries {
+		c.stopTrying()
+	}
 }

@@ -2,7 +2,9 @@ package resolve_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
 )
@@ -31,7 +34,9 @@ func (w *world) racer(takes time.Duration) *racer {
 	r := &racer{client: w.client()}
 	r.o.Base = r.status("=a")
 	r.o.Priority = txid.Priority{Time: 1}
-	r.o.Try = func(rd resolve.Reading, _ cell.Fold) (bool, store.Snapshot, error) {
+	r.o.Try = func(
+		_ context.Context, rd resolve.Reading, _ cell.Fold,
+	) (bool, store.Snapshot, error) {
 		r.mu.Lock()
 		r.tried = append(r.tried, rd.Version)
 		r.mu.Unlock()
@@ -116,7 +121,9 @@ func TestChaseEndsWithItsContext(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.Value(1, "=a")
 		r := w.racer(0)
-		r.o.Try = func(resolve.Reading, cell.Fold) (bool, store.Snapshot, error) {
+		r.o.Try = func(
+			context.Context, resolve.Reading, cell.Fold,
+		) (bool, store.Snapshot, error) {
 			return false, store.Snapshot{}, nil
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
@@ -125,5 +132,62 @@ func TestChaseEndsWithItsContext(t *testing.T) {
 		_, err := r.rs.Chase(ctx, r.o)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Equal(t, 20*time.Millisecond, time.Since(start))
+	})
+}
+
+// Between the look for room in the cell and the try, other transactions of the handle end,
+// and it forgets why a mark may go. A try must not be given a fold that leaves no room: the
+// cell would get more marks than it can carry, which is a panic, on no goroutine of the caller.
+func TestChaseTriesOnlyWhatItHasRoomFor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a")
+		x, _ := w.Cell("=a")
+		full := *x
+		list := func(n int) cell.Members {
+			return cell.Members{List: []cell.Member{
+				{Name: "=a", Expected: "old"}, {Name: fmt.Sprintf("=m%d", n), Expected: "old"},
+			}}
+		}
+		for n := range cell.MarksMax {
+			full.Marks = append(full.Marks, cell.Mark{Tx: id(byte(50 + n)), Members: list(n)})
+		}
+		w.Put("=a", &full)
+		c := w.client()
+		base := c.status("=a")
+		c.rs.Clear(id(50), "=m0") // so the mark of 50 may go
+		const extra = 1
+		f := c.rs.FoldOf(base)
+		require.LessOrEqual(t, cell.MarksAfter(base.Cell, f)+extra, cell.MarksMax, "room is made")
+
+		// Others end at the first instant without a lock after the chase has looked for room.
+		var held, deep, done atomic.Int64
+		seam.Observe(func(delta int) {
+			if done.Load() == 1 {
+				return
+			}
+			switch h := held.Add(int64(delta)); {
+			case h >= 2:
+				deep.Store(1)
+			case h == 0 && deep.Load() == 1 && done.CompareAndSwap(0, 1):
+				for i := range 8192 {
+					c.rs.Dead(txid.ID{1: byte(i >> 8), 2: byte(i), 3: 1})
+				}
+			}
+		})
+		defer seam.Observe(nil)
+		tried := 0
+		_, err := c.rs.Chase(context.Background(), resolve.Chase{
+			Base: base, Extra: extra, Priority: txid.Priority{Time: 1},
+			Try: func(
+				_ context.Context, rd resolve.Reading, f cell.Fold,
+			) (bool, store.Snapshot, error) {
+				tried++
+				assert.LessOrEqual(t, cell.MarksAfter(rd.Cell, f)+extra, cell.MarksMax)
+				return true, store.Snapshot{}, nil
+			},
+		})
+		require.NoError(t, err)
+		assert.Equal(t, int64(1), done.Load())
+		assert.LessOrEqual(t, tried, 1)
 	})
 }

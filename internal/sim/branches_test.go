@@ -402,12 +402,12 @@ var branches = []struct {
 		{"escalated: the locks turn out to be lost", gaveValue, `res == store.Refused`},
 		{"heartbeat", beaten, `res == store.Applied`},
 		{"heartbeat: unknown", beaten, `res == store.Unknown`},
-		{"heartbeat: the primary does not hold the intent", `l.lost = true`, ""},
+		{"heartbeat: the primary does not hold the intent", `l.lose() return false`, ""},
 	}},
 	{"resolve/chase.go", []branch{
 		{"a chaser looks on", `return c.look(c.pause)`, ""},
-		{"a chaser has won", `landed, seen, err := c.Try(rd, c.FoldOf(rd))`, `landed`},
-		{"a chaser was told what there is instead", `return c.Known(seen), nil`, ""},
+		{"a chaser has won", `landed, seen, err := c.Try(c.trying, rd, f)`, `landed`},
+		{"a chaser was told what there is instead", `rd = c.Known(seen)`, ""},
 	}},
 	{"commit/doubt.go", []branch{
 		{"the caller leaves with writes unknown",
