@@ -101,18 +101,7 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 			}
 		}
 		how, err := a.run(p)
-		switch how {
-		case committed:
-			a.succeed()
-			return true, nil
-		case inDoubt:
-			return true, a.doubtful(err)
-		}
-		a.die()
-		if err != nil {
-			return true, err
-		}
-		if err := t.failed(); err != nil {
+		if over, err := a.conclude(how, err); over {
 			return true, err
 		}
 		rerun, err := t.refresh(a, p)
@@ -120,6 +109,23 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 			return err != nil, err
 		}
 	}
+}
+
+// conclude does what follows from how the attempt ended, and tells whether the transaction is
+// over with it.
+func (a *attempt) conclude(how end, err error) (over bool, _ error) {
+	switch how {
+	case committed:
+		a.succeed()
+		return true, nil
+	case inDoubt:
+		return true, a.doubtful(err)
+	}
+	a.die()
+	if err == nil {
+		err = a.t.failed()
+	}
+	return err != nil, err
 }
 
 // newAttempt prepares the writes of an attempt.

@@ -77,7 +77,7 @@ func TestChasedPrimaryLeavesNoIntentOfTheOtherTry(t *testing.T) {
 		h.meanwhile("=a", 4, func() { w.overwrite("=a", 6) })
 		h.After(faulty.Put, "=a", 5, func(a *faulty.Answer) { // a try has landed
 			assert.NoError(t, a.Err)
-			w.killPrimary("=a")
+			w.drop("=a")
 			pass(200 * time.Millisecond)
 		})
 		h.After(faulty.Put, "=a", 6, func(a *faulty.Answer) { // another has, too

@@ -113,19 +113,8 @@ func (l *locks) commit() (done bool, err error) {
 		a.list.List[i] = cell.Member{Name: m.e.name, Expected: string(m.base.Version)}
 	}
 	how, err := a.commitPrimary()
-	switch how {
-	case committed:
-		a.succeed()
-		return true, nil
-	case inDoubt:
-		return true, a.doubtful(err)
-	}
-	a.die()
-	if err == nil {
-		err = t.failed()
-	}
 	t.fresh = nil
-	return err != nil, err
+	return a.conclude(how, err)
 }
 
 // again gives up lost locks: the function runs again, and takes new ones.
@@ -186,7 +175,7 @@ func (t *txn) escalate(used []*entry) error {
 func toLock(first *entry, used []*entry) (m *member, p *plan) {
 	p = &plan{}
 	for _, e := range used {
-		x := &member{e: e, action: cell.Lock, result: store.NotApplied}
+		x := newLock(e)
 		if p.members = append(p.members, x); e == first {
 			m = x
 		}
@@ -226,7 +215,8 @@ func (t *txn) chaseFirst(m *member) (won *attempt, err error) {
 		Try: func(
 			ctx context.Context, rd resolve.Reading, f cell.Fold,
 		) (bool, store.Snapshot, error) {
-			x := m.again(rd, f)
+			x := newLock(m.e)
+			x.base, x.fold = rd, f
 			a, landed, err := t.tryFirst(ctx, x, &plan{members: []*member{x}})
 			mu.Lock()
 			defer mu.Unlock()

@@ -101,7 +101,7 @@ var escalations = []struct {
 	{"the commit write is lost on its way", update("new", "=a", "=b"),
 		func(_ *world, h *handle) { h.LoseRequest("=a", 4, nil) }, 4, []string{"=a", "=b"}},
 	{"the locks are lost before the commit write", update("new", "=a", "=b"),
-		func(w *world, h *handle) { h.meanwhile("=a", 4, func() { w.killPrimary("=a") }) },
+		func(w *world, h *handle) { h.meanwhile("=a", 4, func() { w.drop("=a") }) },
 		5, []string{"=a", "=b"}},
 	{"the answer to a value is lost: new locks", update("new", "=a", "=b"),
 		func(_ *world, h *handle) { h.LoseAnswer("=b", 4, nil) }, 5, []string{"=a", "=b"}},
@@ -143,12 +143,6 @@ func TestEscalated(t *testing.T) {
 			})
 		})
 	}
-}
-
-// killPrimary drops a pending intent from its primary.
-func (w *world) killPrimary(name string) {
-	c, _ := w.Cell(name)
-	w.Put(name, cell.Drop(c, c.Intent.Tx))
 }
 
 // Under locks, an intent shows nothing but its primary and its rank; readers read through
@@ -270,7 +264,7 @@ func TestHeartbeatFindsThePrimary(t *testing.T) {
 			h.Before(faulty.Put, "=a", 4, func(context.Context) error { return backend.ErrDenied })
 		}, 5},
 		{"the intent is gone", func(w *world, h *handle) {
-			h.meanwhile("=a", 4, func() { w.killPrimary("=a") })
+			h.meanwhile("=a", 4, func() { w.drop("=a") })
 		}, 6},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -130,7 +130,7 @@ func (l *locks) lockAll(used []*entry) error {
 		l.a.endBefore(e.upload)
 		m := l.held[e.name]
 		if m == nil {
-			m = &member{e: e, action: cell.Lock, result: store.NotApplied}
+			m = newLock(e)
 			l.held[e.name] = m
 			l.a.members = append(l.a.members, m)
 		}
@@ -196,8 +196,7 @@ func (l *locks) settle(m *member, first bool) error {
 	if m.base.Final() {
 		return nil
 	}
-	role := resolve.Role{Writer: true, Ranked: true, Priority: t.priority}
-	m.base, err = t.e.rs.Settle(t.ctx, m.base.Snapshot, role)
+	m.base, err = t.e.rs.Settle(t.ctx, m.base.Snapshot, t.writer())
 	return err
 }
 
@@ -225,7 +224,8 @@ func (l *locks) chase(m *member) (err error) {
 		Try: func(
 			ctx context.Context, rd resolve.Reading, f cell.Fold,
 		) (bool, store.Snapshot, error) {
-			x := m.again(rd, f)
+			x := newLock(m.e)
+			x.base, x.fold = rd, f
 			landed, err := l.try(ctx, x)
 			mu.Lock()
 			defer mu.Unlock()

@@ -100,6 +100,11 @@ func newMember(e *entry) member {
 	return m
 }
 
+// newLock is a member that is to be locked, and has not been.
+func newLock(e *entry) *member {
+	return &member{e: e, action: cell.Lock, result: store.NotApplied}
+}
+
 // settle finds the members' bases, without requests where nothing is undecided.
 func (t *txn) settle(members []*member) error {
 	var undecided []*member
@@ -122,12 +127,16 @@ func (t *txn) settle(members []*member) error {
 }
 
 func (t *txn) settleAll(members []*member) error {
-	role := resolve.Role{Writer: true, Ranked: true, Priority: t.priority}
 	return seam.Each(t.e.rt, len(members), func(i int) (err error) {
 		m := members[i]
-		m.base, err = t.e.rs.Settle(t.ctx, m.base.Snapshot, role)
+		m.base, err = t.e.rs.Settle(t.ctx, m.base.Snapshot, t.writer())
 		return err
 	})
+}
+
+// writer is the transaction's part where it wants to write a cell.
+func (t *txn) writer() resolve.Role {
+	return resolve.Role{Writer: true, Ranked: true, Priority: t.priority}
 }
 
 // latest is the newest that is known of a cell without a request. A key that is to be
@@ -141,11 +150,6 @@ func (t *txn) latest(e *entry) resolve.Reading {
 		return t.e.rs.Known(e.base.Snapshot)
 	}
 	return resolve.Reading{Snapshot: store.NoObject(e.name)}
-}
-
-// again is a member to be locked, as it is known now.
-func (m *member) again(rd resolve.Reading, f cell.Fold) *member {
-	return &member{e: m.e, action: cell.Lock, base: rd, fold: f, result: store.NotApplied}
 }
 
 // learn takes over what was read of a cell that has refused a write.

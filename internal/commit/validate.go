@@ -293,8 +293,7 @@ func (t *txn) startFrom(p *plan, others []resolve.Reading) {
 // attempts that refused each other's writes are both dead without a kill: the older
 // goes on at once, the younger backs off, longer with each failure.
 func (t *txn) meet(s store.Snapshot, several bool) (resolve.Reading, error) {
-	role := resolve.Role{Writer: true, Ranked: true, Priority: t.priority}
-	rd, err := t.e.rs.Settle(t.ctx, s, role)
+	rd, err := t.e.rs.Settle(t.ctx, s, t.writer())
 	if err != nil || !several {
 		return rd, err
 	}
@@ -306,5 +305,5 @@ func (t *txn) meet(s store.Snapshot, several bool) (resolve.Reading, error) {
 	if err := t.e.rt.Sleep(t.ctx, time.Duration(t.e.rt.Uint64()%uint64(d+1))); err != nil {
 		return rd, err
 	}
-	return t.e.rs.Effective(t.ctx, s.Name, role)
+	return t.e.rs.Effective(t.ctx, s.Name, t.writer())
 }
