@@ -218,7 +218,7 @@ func TestLargeUpdate(t *testing.T) {
 				o, err := sim.Get(t.Context(), name, "")
 				require.NoError(t, err)
 				require.Len(t, o.Data, mib)
-				_, err = sim.Put(t.Context(), name, o.Data, backend.IfVersion(v))
+				_, err = sim.Put(t.Context(), name, o.Data, backend.IfVersion(v.Version))
 				require.NoError(t, err)
 			})
 			setup := largeClient(t, bucket)

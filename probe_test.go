@@ -67,7 +67,7 @@ type careless struct {
 
 func (c careless) Put(
 	ctx context.Context, name string, data []byte, cond backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	if o, err := c.Get(ctx, name, ""); c.puts && err == nil {
 		cond = backend.IfVersion(o.Version)
 	}

@@ -471,7 +471,7 @@ type outliving struct {
 
 func (o *outliving) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	o.calls.Add(1)
 	defer o.calls.Done()
 	return o.Backend.Put(context.WithoutCancel(ctx), name, data, c)

@@ -53,7 +53,7 @@ func (h *hooked) Get(
 
 func (h *hooked) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	h.step("put", name)
 	return h.Backend.Put(ctx, name, data, c)
 }

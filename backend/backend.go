@@ -22,6 +22,32 @@ type Object struct {
 	Data []byte
 	// Version names the state that Data belongs to.
 	Version Version
+	// Time is the store's clock as it answered, in its own resolution; zero if the
+	// answer did not tell.
+	Time time.Time
+}
+
+// Stamp is what a Put answers.
+type Stamp struct {
+	// Version names the state that was written.
+	Version Version
+	// Time is the store's clock at some instant between the effect and the answer, in its
+	// own resolution; zero if the answer did not tell.
+	Time time.Time
+}
+
+// Capabilities say what a backend can do beyond what each must. A capability that is not
+// declared is missing: the library does without.
+type Capabilities struct {
+	// ConditionalDelete: a Delete is atomic; it leaves an object alone that is not at the
+	// version. Without it, objects that may be written again are never deleted. It is the
+	// adapter's word: strictkv.Open asks the store as well.
+	ConditionalDelete bool
+	// SendsOnce: a Put takes effect once at most, so that one that was refused has
+	// certainly not been applied. Without it the refusal may be the answer to a second
+	// copy of a request, made by a proxy or a transport on the way, whose first copy was
+	// applied.
+	SendsOnce bool
 }
 
 // Info is one object of a listing.
@@ -98,14 +124,19 @@ type Backend interface {
 	// If c does not hold, it changes nothing and returns ErrPrecondition
 	// (IfVersion on an absent object included). The caller must not modify data
 	// afterwards: the store may keep it.
-	Put(ctx context.Context, name string, data []byte, c Condition) (Version, error)
+	Put(ctx context.Context, name string, data []byte, c Condition) (Stamp, error)
 
 	// Delete removes the object if it is still at v, else ErrPrecondition (an
-	// absent object included). A backend that can't do so atomically says so by
-	// ConditionalDeleter.
+	// absent object included). A backend that can do so atomically declares
+	// Capabilities.ConditionalDelete.
 	Delete(ctx context.Context, name string, v Version) error
 
 	// List returns a page of names in byte order, each entry current at some
 	// instant within the call.
 	List(ctx context.Context, o ListOptions) (Page, error)
+
+	// Capabilities tells what the backend declares; always the same. A wrapper that
+	// embeds a Backend passes on what that declares, and must itself send each write
+	// once.
+	Capabilities() Capabilities
 }

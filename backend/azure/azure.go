@@ -141,6 +141,11 @@ func New(c *container.Client, options ...Option) *Backend {
 	return b
 }
 
+// Capabilities implements backend.Backend.
+func (*Backend) Capabilities() backend.Capabilities {
+	return backend.Capabilities{ConditionalDelete: true}
+}
+
 // Get implements backend.Backend. Data that arrive damaged are ErrUnavailable.
 func (b *Backend) Get(
 	ctx context.Context, name string, known backend.Version,
@@ -214,7 +219,7 @@ func readAll(r *blob.DownloadStreamResponse) ([]byte, error) {
 // Put implements backend.Backend. An object has at most 5000 MiB.
 func (b *Backend) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	cond := blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}
 	err := checkName(name)
 	if err == nil && !c.Absent() {
@@ -223,10 +228,10 @@ func (b *Backend) Put(
 		cond = blob.ModifiedAccessConditions{IfMatch: &tag}
 	}
 	if err != nil {
-		return "", &callError{"put", name, backend.ErrInvalid, err}
+		return backend.Stamp{}, &callError{"put", name, backend.ErrInvalid, err}
 	}
 	if err := ctx.Err(); err != nil {
-		return "", &callError{"put", name, backend.ErrUnavailable, err}
+		return backend.Stamp{}, &callError{"put", name, backend.ErrUnavailable, err}
 	}
 	sum := md5.Sum(data)
 	var sent sendings
@@ -248,9 +253,9 @@ func (b *Backend) Put(
 		err = errNoVersion
 	}
 	if err != nil {
-		return "", writeError(ctx, "put", name, err, &sent)
+		return backend.Stamp{}, writeError(ctx, "put", name, err, &sent)
 	}
-	return v, nil
+	return backend.Stamp{Version: v}, nil
 }
 
 // Delete implements backend.Backend. A blob with snapshots, which a database never

@@ -33,7 +33,7 @@ func object(t *testing.T, b *azure.Backend, name string) backend.Version {
 	t.Helper()
 	v, err := b.Put(t.Context(), name, bytes.Repeat([]byte("data"), 10), backend.IfAbsent())
 	require.NoError(t, err)
-	return v
+	return v.Version
 }
 
 // TestAnswers: what each answer means, after a single request, for a client that

@@ -87,7 +87,7 @@ func testCancelDuringCall(t *testing.T, h Harness) {
 		data := []byte(state(n))
 		v, err := h.Backend.Put(ctx, "object", data, backend.IfVersion(before.Version))
 		if err == nil {
-			expect(t, h.Backend, "object", state(n), v)
+			expect(t, h.Backend, "object", state(n), v.Version)
 		} else if !errors.Is(err, backend.ErrPrecondition) { // An earlier write landed late.
 			assertCancelled(t, err, "put")
 		}

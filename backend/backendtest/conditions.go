@@ -98,7 +98,7 @@ func testPut(t *testing.T, b backend.Backend, past history) {
 		require.NoError(t, err, name)
 		assert.NotEqual(t, current, v, "version before and after a write")
 		assert.NotEqual(t, stale, v, "version of an earlier state")
-		expect(t, b, name, "new", v)
+		expect(t, b, name, "new", v.Version)
 	}
 }
 

@@ -23,7 +23,7 @@ func testData(t *testing.T, h Harness) {
 		all[i] = byte(i)
 	}
 
-	var v backend.Version
+	var at backend.Stamp
 	cond := backend.IfAbsent()
 	for i, data := range [][]byte{
 		nil, []byte("x"), {}, all[:], random, random[:len(random)-1], random[:3],
@@ -32,13 +32,13 @@ func testData(t *testing.T, h Harness) {
 	} {
 		what := fmt.Sprintf("content %d of %d bytes", i, len(data))
 		sent := bytes.Clone(data)
-		v, err = h.Backend.Put(t.Context(), "object", sent, cond)
+		at, err = h.Backend.Put(t.Context(), "object", sent, cond)
 		require.NoError(t, err, what)
 		assert.True(t, bytes.Equal(data, sent), "Put changed %s", what)
 		o, err := h.Backend.Get(t.Context(), "object", "")
 		require.NoError(t, err, what)
 		assert.True(t, bytes.Equal(data, o.Data), "Get returned other bytes than %s", what)
-		assert.Equal(t, v, o.Version, what)
-		cond = backend.IfVersion(v)
+		assert.Equal(t, at.Version, o.Version, what)
+		cond = backend.IfVersion(at.Version)
 	}
 }

@@ -207,6 +207,6 @@ func testListingDuringWrites(t *testing.T, h Harness) {
 func pass(t *testing.T, b backend.Backend, name string) {
 	v, err := b.Put(t.Context(), name, nil, backend.IfAbsent())
 	if assert.NoError(t, err) {
-		assert.NoError(t, b.Delete(t.Context(), name, v))
+		assert.NoError(t, b.Delete(t.Context(), name, v.Version))
 	}
 }

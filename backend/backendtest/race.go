@@ -81,7 +81,7 @@ func increment(ctx context.Context, b backend.Backend, name string) (backend.Ver
 		if errors.Is(err, backend.ErrPrecondition) || notNow(err) {
 			continue
 		}
-		return v, err
+		return v.Version, err
 	}
 }
 
@@ -96,7 +96,7 @@ func testRaceToCreate(t *testing.T, h Harness) {
 			v, err := b.Put(t.Context(), name, []byte(strconv.Itoa(i)), backend.IfAbsent())
 			if err == nil {
 				won.Add(1)
-				versions[i] = v
+				versions[i] = v.Version
 				return
 			}
 			assertOnly(t, backend.ErrPrecondition, err, "put of a racer that lost")
@@ -166,7 +166,7 @@ func testReadsDuringWrites(t *testing.T, h Harness) {
 	content := func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, size-i*101) }
 	v, err := h.Backend.Put(t.Context(), name, content(0), backend.IfAbsent())
 	require.NoError(t, err)
-	written := map[backend.Version]int{v: 0}
+	written := map[backend.Version]int{v.Version: 0}
 
 	var over atomic.Bool
 	clients := h.clients(5)
@@ -175,11 +175,11 @@ func testReadsDuringWrites(t *testing.T, h Harness) {
 		if i == 0 {
 			defer over.Store(true)
 			for n := 1; n <= writes; n++ {
-				v, err = b.Put(t.Context(), name, content(n), backend.IfVersion(v))
+				v, err = b.Put(t.Context(), name, content(n), backend.IfVersion(v.Version))
 				if !assert.NoError(t, err) {
 					return
 				}
-				written[v] = n
+				written[v.Version] = n
 			}
 			return
 		}

@@ -98,10 +98,10 @@ func (h Harness) clients(n int) []backend.Backend {
 // create puts an object that must be absent.
 func create(t *testing.T, b backend.Backend, name, data string) backend.Version {
 	t.Helper()
-	v, err := b.Put(t.Context(), name, []byte(data), backend.IfAbsent())
+	at, err := b.Put(t.Context(), name, []byte(data), backend.IfAbsent())
 	require.NoError(t, err, "create %q", name)
-	require.NotEmpty(t, v, "version of the new object %q", name)
-	return v
+	require.NotEmpty(t, at.Version, "version of the new object %q", name)
+	return at.Version
 }
 
 // replace puts an object that must be at version v.
@@ -112,7 +112,7 @@ func replace(
 	next, err := b.Put(t.Context(), name, []byte(data), backend.IfVersion(v))
 	require.NoError(t, err, "replace %q at version %q", name, v)
 	require.NotEmpty(t, next, "version of the replaced object %q", name)
-	return next
+	return next.Version
 }
 
 // expect requires that the object is there with that content, and at v.

@@ -85,10 +85,3 @@ func (b *Bucket) Close() error {
 	}
 	return b.close()
 }
-
-// SendsOnce tells what the adapter declares.
-func (b *Bucket) SendsOnce() bool { return backend.SendsOnce(b.Backend) }
-
-// ConditionalDelete tells whether a Delete is atomic, as the adapter says; see
-// s3.WithoutConditionalDelete for one that is not.
-func (b *Bucket) ConditionalDelete() bool { return backend.ConditionalDelete(b.Backend) }

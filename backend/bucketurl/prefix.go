@@ -34,9 +34,9 @@ func (p *prefixed) Get(
 
 func (p *prefixed) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	if err := check("put", name); err != nil {
-		return "", err
+		return backend.Stamp{}, err
 	}
 	return p.in.Put(ctx, p.prefix+name, data, c)
 }
@@ -63,6 +63,4 @@ func (p *prefixed) List(ctx context.Context, o backend.ListOptions) (backend.Pag
 	return page, err
 }
 
-func (p *prefixed) SendsOnce() bool { return backend.SendsOnce(p.in) }
-
-func (p *prefixed) ConditionalDelete() bool { return backend.ConditionalDelete(p.in) }
+func (p *prefixed) Capabilities() backend.Capabilities { return p.in.Capabilities() }

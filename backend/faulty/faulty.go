@@ -77,10 +77,7 @@ type Backend struct {
 	settled seam.Event // happens when pending falls to 0
 }
 
-var (
-	_ backend.Backend            = (*Backend)(nil)
-	_ backend.ConditionalDeleter = (*Backend)(nil)
-)
+var _ backend.Backend = (*Backend)(nil)
 
 // Counts tell how many calls there were, and how many faults by kind.
 type Counts struct {
@@ -150,8 +147,10 @@ func (b *Backend) Wait(ctx context.Context) error {
 	return settled.Wait(ctx)
 }
 
-// ConditionalDelete tells what the wrapped backend declares.
-func (b *Backend) ConditionalDelete() bool { return backend.ConditionalDelete(b.inner) }
+// Capabilities tells what the wrapped backend declares, but that writes may be sent twice.
+func (b *Backend) Capabilities() backend.Capabilities {
+	return backend.Capabilities{ConditionalDelete: b.inner.Capabilities().ConditionalDelete}
+}
 
 // Counts returns what has happened so far.
 func (b *Backend) Counts() Counts {

@@ -101,7 +101,7 @@ type counter struct {
 
 func (c counter) Put(
 	ctx context.Context, name string, data []byte, cond backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	*c.puts++
 	return c.Backend.Put(ctx, name, data, cond)
 }
@@ -457,7 +457,7 @@ func put(
 	t.Helper()
 	v, err := b.Put(t.Context(), name, []byte(data), c)
 	require.NoError(t, err)
-	return v
+	return v.Version
 }
 
 func requireOneOf(t *testing.T, want []error, err error) {
@@ -477,14 +477,17 @@ func requireOneOf(t *testing.T, want []error, err error) {
 // declaring is a backend, of which only this counts.
 type declaring struct {
 	backend.Backend
-	conditional bool
+	declares backend.Capabilities
 }
 
-func (d declaring) ConditionalDelete() bool { return d.conditional }
+func (d declaring) Capabilities() backend.Capabilities { return d.declares }
 
 func TestWhatTheBackendDeclares(t *testing.T) {
 	for _, conditional := range []bool{true, false} {
-		b := declaring{memory.New(), conditional}
-		assert.Equal(t, conditional, backend.ConditionalDelete(faulty.New(b, faulty.Options{})))
+		b := declaring{memory.New(), backend.Capabilities{
+			ConditionalDelete: conditional, SendsOnce: true,
+		}}
+		want := backend.Capabilities{ConditionalDelete: conditional}
+		assert.Equal(t, want, faulty.New(b, faulty.Options{}).Capabilities())
 	}
 }

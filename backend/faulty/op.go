@@ -37,10 +37,10 @@ func (op Op) Write() bool { return op.Kind == Put || op.Kind == Delete }
 
 // Answer is what a call returns; the fields that its kind does not have are zero.
 type Answer struct {
-	Object  backend.Object
-	Version backend.Version
-	Page    backend.Page
-	Err     error
+	Object backend.Object
+	Stamp  backend.Stamp
+	Page   backend.Page
+	Err    error
 }
 
 // Get implements backend.Backend.
@@ -54,9 +54,9 @@ func (b *Backend) Get(
 // Put implements backend.Backend.
 func (b *Backend) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	a := b.do(ctx, Op{Kind: Put, Name: name, Data: data, Condition: c})
-	return a.Version, a.Err
+	return a.Stamp, a.Err
 }
 
 // Delete implements backend.Backend.
@@ -76,7 +76,7 @@ func (b *Backend) send(ctx context.Context, op Op) (a Answer) {
 	case Get:
 		a.Object, a.Err = b.inner.Get(ctx, op.Name, op.Known)
 	case Put:
-		a.Version, a.Err = b.inner.Put(ctx, op.Name, op.Data, op.Condition)
+		a.Stamp, a.Err = b.inner.Put(ctx, op.Name, op.Data, op.Condition)
 	case Delete:
 		a.Err = b.inner.Delete(ctx, op.Name, op.Condition.Version())
 	case List:

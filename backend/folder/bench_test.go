@@ -24,7 +24,7 @@ func benchmarkPut(b *testing.B, options ...folder.Option) {
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		v, err = store.Put(b.Context(), "db/c/key", kilobyte, backend.IfVersion(v))
+		v, err = store.Put(b.Context(), "db/c/key", kilobyte, backend.IfVersion(v.Version))
 		require.NoError(b, err)
 	}
 }
@@ -62,7 +62,7 @@ func BenchmarkGet(b *testing.B) {
 	b.Run("NotModified", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, err := store.Get(b.Context(), "db/c/key", v)
+			_, err := store.Get(b.Context(), "db/c/key", v.Version)
 			require.ErrorIs(b, err, backend.ErrNotModified)
 		}
 	})
@@ -127,7 +127,8 @@ type records struct {
 
 func recordName(i int) string { return fmt.Sprintf("db/c/%06d", i) }
 
-func (r records) put(b *testing.B, i int, c backend.Condition) (err error) {
-	r.versions[i], err = r.store.Put(b.Context(), recordName(i), kilobyte, c)
+func (r records) put(b *testing.B, i int, c backend.Condition) error {
+	at, err := r.store.Put(b.Context(), recordName(i), kilobyte, c)
+	r.versions[i] = at.Version
 	return err
 }

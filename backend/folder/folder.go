@@ -128,9 +128,9 @@ func (b *Backend) openSettled(dir, file, name string) (*object, error) {
 // effect, to make it durable, is ErrOutcomeUnknown.
 func (b *Backend) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	v, err := b.put(ctx, name, data, c)
-	return v, failure("put", name, err)
+	return backend.Stamp{Version: v}, failure("put", name, err)
 }
 
 func (b *Backend) put(
@@ -320,5 +320,7 @@ func failure(call, name string, err error) error {
 	return fmt.Errorf("folder %s %q: %w: %w", call, name, verdict, err)
 }
 
-// SendsOnce implements backend.OnceSender: there is no network.
-func (*Backend) SendsOnce() bool { return true }
+// Capabilities implements backend.Backend: there is no network.
+func (*Backend) Capabilities() backend.Capabilities {
+	return backend.Capabilities{ConditionalDelete: true, SendsOnce: true}
+}

@@ -51,7 +51,7 @@ func create(t *testing.T, b backend.Backend, name, data string) backend.Version 
 	t.Helper()
 	v, err := b.Put(t.Context(), name, []byte(data), backend.IfAbsent())
 	require.NoError(t, err, "create %q", name)
-	return v
+	return v.Version
 }
 
 func read(t *testing.T, b backend.Backend, name string) string {

@@ -30,7 +30,9 @@ func TestLockExcludes(t *testing.T) {
 					_, err := b.Put(ctx, "a/c", nil, backend.IfAbsent())
 					return err
 				},
-				"delete": func(ctx context.Context) error { return b.Delete(ctx, "a/b", v) },
+				"delete": func(ctx context.Context) error {
+					return b.Delete(ctx, "a/b", v.Version)
+				},
 			} {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 				err := f(ctx)

@@ -38,7 +38,7 @@ func TestModifiedIsNotBeforeTheEffect(t *testing.T) {
 	require.True(t, first.After(start), "modified at %v, created after %v", first, start)
 
 	require.Eventually(t, func() bool {
-		v, err = b.Put(t.Context(), "name", nil, backend.IfVersion(v))
+		v, err = b.Put(t.Context(), "name", nil, backend.IfVersion(v.Version))
 		require.NoError(t, err)
 		return modified().After(first)
 	}, time.Minute, time.Millisecond, "a write moves the time of modification")

@@ -132,7 +132,8 @@ func write(b backend.Backend) error {
 			return err
 		}
 		name = fmt.Sprintf("passing/%d/object", rand.IntN(3))
-		v, err := b.Put(ctx, name, state(1), backend.IfAbsent())
+		at, err := b.Put(ctx, name, state(1), backend.IfAbsent())
+		v := at.Version
 		if errors.Is(err, backend.ErrPrecondition) {
 			o, err := b.Get(ctx, name, "")
 			if errors.Is(err, backend.ErrNotFound) {

@@ -29,7 +29,7 @@ func put(t *testing.T, b *Backend, name string) backend.Version {
 	t.Helper()
 	v, err := b.Put(t.Context(), name, nil, backend.IfAbsent())
 	require.NoError(t, err)
-	return v
+	return v.Version
 }
 
 func names(t *testing.T, b *Backend, o backend.ListOptions) []string {

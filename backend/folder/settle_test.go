@@ -80,11 +80,11 @@ func TestWritesAreSynced(t *testing.T) {
 	require.Equal(t, map[string]int{"file": 1, "+a": 1, ".": 1}, r.reset())
 	requireModes(t, b, false, false)
 
-	next, err := b.Put(ctx, "a/b", []byte("data"), backend.IfVersion(v))
+	next, err := b.Put(ctx, "a/b", []byte("data"), backend.IfVersion(v.Version))
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"file": 1, "+a": 1}, r.reset(), "a write to a durable folder")
 
-	_, err = b.Put(ctx, "a/b", nil, backend.IfVersion(v))
+	_, err = b.Put(ctx, "a/b", nil, backend.IfVersion(v.Version))
 	require.ErrorIs(t, err, backend.ErrPrecondition)
 	_, err = b.Get(ctx, "a/b", "")
 	require.NoError(t, err)
@@ -92,7 +92,7 @@ func TestWritesAreSynced(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, r.reset(), "a refused write, and reads of what is durable, need no sync")
 
-	require.NoError(t, b.Delete(ctx, "a/b", next))
+	require.NoError(t, b.Delete(ctx, "a/b", next.Version))
 	require.Equal(t, map[string]int{".": 1}, r.reset(), "the folder went with its last object")
 }
 
@@ -141,7 +141,7 @@ func TestFoldersOfNoSync(t *testing.T) {
 	b := New(dir)
 	requireModes(t, b, false, true)
 	r := record(b)
-	_, err = b.Put(t.Context(), "a/b", nil, backend.IfVersion(v))
+	_, err = b.Put(t.Context(), "a/b", nil, backend.IfVersion(v.Version))
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"file": 1, "+a": 1, ".": 1}, r.reset())
 	requireModes(t, b, false, false)
@@ -154,18 +154,18 @@ func TestFailedSyncs(t *testing.T) {
 	require.NoError(t, err)
 
 	r.fail = "file"
-	_, err = b.Put(ctx, "a/b", []byte("new"), backend.IfVersion(v))
+	_, err = b.Put(ctx, "a/b", []byte("new"), backend.IfVersion(v.Version))
 	require.ErrorIs(t, err, backend.ErrUnavailable)
 	require.ErrorIs(t, err, errSync)
 	o, err := b.Get(ctx, "a/b", "")
 	require.NoError(t, err)
-	require.Equal(t, v, o.Version, "a write that could not be synced has no effect")
+	require.Equal(t, v.Version, o.Version, "a write that could not be synced has no effect")
 	leftovers, err := os.ReadDir(b.disk.dir + "/" + tempDir)
 	require.NoError(t, err)
 	require.Empty(t, leftovers)
 
 	r.fail = "."
-	require.ErrorIs(t, b.Delete(ctx, "a/b", v), backend.ErrOutcomeUnknown)
+	require.ErrorIs(t, b.Delete(ctx, "a/b", v.Version), backend.ErrOutcomeUnknown)
 }
 
 func TestErrors(t *testing.T) {

@@ -157,11 +157,11 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, "multipart", q.Get("uploadType"))
 	assert.Equal(t, "0", q.Get("ifGenerationMatch"))
 
-	_, err = b.Get(t.Context(), "object", v)
+	_, err = b.Get(t.Context(), "object", v.Version)
 	assertOnly(t, backend.ErrNotModified, err, "get of a known state")
 	q = last().URL.Query()
 	assert.Equal(t, "media", q.Get("alt"))
-	assert.Equal(t, string(v), q.Get("ifGenerationNotMatch"))
+	assert.Equal(t, string(v.Version), q.Get("ifGenerationNotMatch"))
 
 	_, err = b.List(t.Context(), backend.ListOptions{Limit: 5, After: "a"})
 	require.NoError(t, err)
@@ -180,10 +180,10 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, "application/octet-stream", attrs.ContentType)
 	assert.Equal(t, "NEARLINE", attrs.StorageClass)
 
-	require.NoError(t, b.Delete(t.Context(), "object", v))
+	require.NoError(t, b.Delete(t.Context(), "object", v.Version))
 	q = last().URL.Query()
-	assert.Equal(t, string(v), q.Get("ifGenerationMatch"))
-	assert.Equal(t, string(v), q.Get("generation"))
+	assert.Equal(t, string(v.Version), q.Get("ifGenerationMatch"))
+	assert.Equal(t, string(v.Version), q.Get("generation"))
 }
 
 // TestWithoutProxy: on a bare emulator, which obeys the conditions of uploads
@@ -203,9 +203,9 @@ func TestWithoutProxy(t *testing.T) {
 	assertOnly(t, backend.ErrPrecondition, err, "put at a replaced state")
 	err = b.Delete(t.Context(), "object", first)
 	assertOnly(t, backend.ErrPrecondition, err, "delete at a replaced state")
-	_, err = b.Get(t.Context(), "object", second)
+	_, err = b.Get(t.Context(), "object", second.Version)
 	assertOnly(t, backend.ErrNotModified, err, "get of a known state")
-	require.NoError(t, b.Delete(t.Context(), "object", second))
+	require.NoError(t, b.Delete(t.Context(), "object", second.Version))
 
 	missing := gcs.New(gcstest.Client(t, s.DirectURL()).Bucket("missing"))
 	for _, kind := range kinds {
@@ -233,9 +233,9 @@ func TestNoncurrentVersions(t *testing.T) {
 	_ = b.Delete(t.Context(), "object", first) // By the service a failure, here not.
 	o, err := b.Get(t.Context(), "object", "")
 	require.NoError(t, err)
-	assert.Equal(t, second, o.Version, "the live state after a delete of another")
+	assert.Equal(t, second.Version, o.Version, "the live state after a delete of another")
 
-	require.NoError(t, b.Delete(t.Context(), "object", second))
+	require.NoError(t, b.Delete(t.Context(), "object", second.Version))
 	_, err = bucket.Objects(t.Context(), &storage.Query{Versions: true}).Next()
 	assert.ErrorIs(t, err, iterator.Done, "a noncurrent version of what was deleted")
 }

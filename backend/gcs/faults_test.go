@@ -57,7 +57,7 @@ func object(t *testing.T, b *gcs.Backend, name string) backend.Version {
 	t.Helper()
 	v, err := b.Put(t.Context(), name, bytes.Repeat([]byte("data"), 10), backend.IfAbsent())
 	require.NoError(t, err)
-	return v
+	return v.Version
 }
 
 // call makes the call that sends requests of a kind.

@@ -101,6 +101,11 @@ func New(bucket *storage.BucketHandle, options ...Option) *Backend {
 	return b
 }
 
+// Capabilities implements backend.Backend.
+func (*Backend) Capabilities() backend.Capabilities {
+	return backend.Capabilities{ConditionalDelete: true}
+}
+
 // Get implements backend.Backend. Data that arrive damaged are ErrUnavailable.
 func (b *Backend) Get(
 	ctx context.Context, name string, known backend.Version,
@@ -168,7 +173,7 @@ func readAll(r *storage.Reader) ([]byte, error) {
 // Put implements backend.Backend.
 func (b *Backend) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	cond := storage.Conditions{DoesNotExist: true}
 	err := checkName(name)
 	if err == nil && !c.Absent() {
@@ -176,18 +181,18 @@ func (b *Backend) Put(
 		cond.GenerationMatch, err = parse(c.Version())
 	}
 	if err != nil {
-		return "", &callError{"put", name, backend.ErrInvalid, err}
+		return backend.Stamp{}, &callError{"put", name, backend.ErrInvalid, err}
 	}
 	if err := ctx.Err(); err != nil {
-		return "", &callError{"put", name, backend.ErrUnavailable, err}
+		return backend.Stamp{}, &callError{"put", name, backend.ErrUnavailable, err}
 	}
 	w := b.bucket.Object(name).If(cond).NewWriter(ctx)
 	w.StorageClass = b.class
 	if err := upload(w, data); err != nil {
-		return "", b.writeError(ctx, "put", name, err)
+		return backend.Stamp{}, b.writeError(ctx, "put", name, err)
 	}
 	b.exists()
-	return format(w.Attrs().Generation), nil
+	return backend.Stamp{Version: format(w.Attrs().Generation)}, nil
 }
 
 // upload sends the object by one request.

@@ -40,8 +40,8 @@ var _ backend.Backend = (*Backend)(nil)
 // Option changes a Backend that New makes.
 type Option func(*Backend)
 
-// WithClock makes now the store's clock, which Info.Modified is read from; the default is
-// time.Now. It is called with the store locked, and must not call it.
+// WithClock makes now the store's clock, which answers tell, and Info.Modified is read
+// from; the default is time.Now. It is called with the store locked, and must not call it.
 func WithClock(now func() time.Time) Option { return func(b *Backend) { b.now = now } }
 
 // New returns an empty backend, which is safe for concurrent use. Its versions
@@ -70,6 +70,7 @@ func (b *Backend) Get(
 	}
 	b.mu.RLock()
 	o, ok := b.objects[name]
+	now := b.now()
 	b.mu.RUnlock()
 	switch {
 	case !ok:
@@ -77,29 +78,30 @@ func (b *Backend) Get(
 	case known != "" && o.version == known:
 		return backend.Object{}, &callError{"get", name, backend.ErrNotModified}
 	}
-	return backend.Object{Data: o.data, Version: o.version}, nil
+	return backend.Object{Data: o.data, Version: o.version, Time: now}, nil
 }
 
 // Put implements backend.Backend. It keeps data.
 func (b *Backend) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	if err := check(ctx, name != "" && c.Valid()); err != nil {
-		return "", &callError{"put", name, err}
+		return backend.Stamp{}, &callError{"put", name, err}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old, ok := b.objects[name]
 	if ok == c.Absent() || old.version != c.Version() {
-		return "", &callError{"put", name, backend.ErrPrecondition}
+		return backend.Stamp{}, &callError{"put", name, backend.ErrPrecondition}
 	}
 	if !ok {
 		b.names.insert(name)
 	}
 	b.version++
 	v := backend.Version(strconv.FormatUint(b.version, 36))
-	b.objects[name] = object{data[:len(data):len(data)], v, b.now()}
-	return v, nil
+	now := b.now()
+	b.objects[name] = object{data[:len(data):len(data)], v, now}
+	return backend.Stamp{Version: v, Time: now}, nil
 }
 
 // Delete implements backend.Backend.
@@ -136,5 +138,7 @@ func (e *callError) Error() string { return fmt.Sprintf("memory %s %q: %v", e.ca
 
 func (e *callError) Unwrap() error { return e.err }
 
-// SendsOnce implements backend.OnceSender: there is no network.
-func (*Backend) SendsOnce() bool { return true }
+// Capabilities implements backend.Backend: there is no network.
+func (*Backend) Capabilities() backend.Capabilities {
+	return backend.Capabilities{ConditionalDelete: true, SendsOnce: true}
+}

@@ -102,7 +102,7 @@ func put(t testing.TB, b *memory.Backend, name string) backend.Version {
 	t.Helper()
 	v, err := b.Put(context.Background(), name, []byte("data"), backend.IfAbsent())
 	require.NoError(t, err)
-	return v
+	return v.Version
 }
 
 func TestAllocations(t *testing.T) {
@@ -112,7 +112,8 @@ func TestAllocations(t *testing.T) {
 	assert.Zero(t, gets, "allocations of a Get")
 	data := []byte("data")
 	puts := testing.AllocsPerRun(100, func() {
-		v, _ = b.Put(ctx, "name", data, backend.IfVersion(v))
+		at, _ := b.Put(ctx, "name", data, backend.IfVersion(v))
+		v = at.Version
 	})
 	assert.LessOrEqual(t, puts, 1.0, "allocations of a Put")
 }
@@ -140,7 +141,8 @@ func BenchmarkPut(b *testing.B) {
 	v := put(b, m, "name")
 	b.ReportAllocs()
 	for b.Loop() {
-		v, _ = m.Put(context.Background(), "name", data, backend.IfVersion(v))
+		at, _ := m.Put(context.Background(), "name", data, backend.IfVersion(v))
+		v = at.Version
 	}
 }
 

@@ -44,7 +44,7 @@ func BenchmarkGet(b *testing.B) {
 	b.Run("not modified", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, err := store.Get(b.Context(), "object", v)
+			_, err := store.Get(b.Context(), "object", v.Version)
 			require.ErrorIs(b, err, backend.ErrNotModified)
 		}
 	})
@@ -60,7 +60,7 @@ func BenchmarkPut(b *testing.B) {
 		v, err := store.Put(b.Context(), "adapter", data, backend.IfAbsent())
 		require.NoError(b, err)
 		for b.Loop() {
-			v, err = store.Put(b.Context(), "adapter", data, backend.IfVersion(v))
+			v, err = store.Put(b.Context(), "adapter", data, backend.IfVersion(v.Version))
 			require.NoError(b, err)
 		}
 	})

@@ -90,7 +90,7 @@ func object(t *testing.T, b *s3.Backend) backend.Version {
 	data := bytes.Repeat([]byte("data"), 10)
 	v, err := b.Put(t.Context(), "object", data, backend.IfAbsent())
 	require.NoError(t, err)
-	return v
+	return v.Version
 }
 
 // faulty starts a store behind a proxy for faults. Its client would retry.

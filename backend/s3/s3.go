@@ -84,7 +84,7 @@ func WithStorageClass(class string) Option {
 // WithoutConditionalDelete is for stores that ignore or refuse the If-Match of a
 // DELETE. A Delete then asks by one request whether the object is still at the
 // version, and removes it by another: a write between the two is lost. That is
-// harmless for objects that are never replaced. See ConditionalDelete.
+// harmless for objects that are never replaced. See Capabilities.
 func WithoutConditionalDelete() Option { return func(b *Backend) { b.looks = true } }
 
 // New returns a backend over the bucket. It sends no request: a missing bucket or
@@ -97,10 +97,12 @@ func New(c *awss3.Client, bucket string, options ...Option) *Backend {
 	return b
 }
 
-// ConditionalDelete tells whether a Delete is atomic: false if it was made with
-// WithoutConditionalDelete. What may be replaced meanwhile, or created again, must
-// then not be deleted.
-func (b *Backend) ConditionalDelete() bool { return !b.looks }
+// Capabilities implements backend.Backend. A Delete is not atomic if b was made with
+// WithoutConditionalDelete: what may be replaced meanwhile, or created again, must then
+// not be deleted.
+func (b *Backend) Capabilities() backend.Capabilities {
+	return backend.Capabilities{ConditionalDelete: !b.looks}
+}
 
 // Get implements backend.Backend. Data that arrive damaged are ErrUnavailable.
 func (b *Backend) Get(
@@ -177,21 +179,21 @@ func readAll(body io.Reader, length *int64) ([]byte, error) {
 // Put implements backend.Backend. More than 5 GiB are ErrInvalid.
 func (b *Backend) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	in := awss3.PutObjectInput{
 		Bucket: &b.bucket, Key: &name, StorageClass: b.class,
 		ContentType: aws.String(contentType), CacheControl: aws.String(cacheControl),
 		Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))),
 	}
 	if err := b.check(ctx, "put", name, c.Version()); err != nil {
-		return "", err
+		return backend.Stamp{}, err
 	}
 	a := attempt{asks: "PUT with If-None-Match", data: data}
 	switch {
 	case !c.Valid():
-		return "", &callError{"put", name, backend.ErrInvalid, errCondition}
+		return backend.Stamp{}, &callError{"put", name, backend.ErrInvalid, errCondition}
 	case int64(len(data)) > sizeMax:
-		return "", &callError{"put", name, backend.ErrInvalid, errSize}
+		return backend.Stamp{}, &callError{"put", name, backend.ErrInvalid, errSize}
 	case c.Absent():
 		in.IfNoneMatch = aws.String("*")
 	default:
@@ -201,13 +203,13 @@ func (b *Backend) Put(
 	in.ChecksumCRC32C = aws.String(checksum(data))
 	out, err := b.client.PutObject(ctx, &in, a.options)
 	if err != nil {
-		return "", a.writeError(ctx, "put", name, err)
+		return backend.Stamp{}, a.writeError(ctx, "put", name, err)
 	}
 	v, err := version(out.ETag)
 	if err != nil {
-		return "", &callError{"put", name, backend.ErrOutcomeUnknown, err}
+		return backend.Stamp{}, &callError{"put", name, backend.ErrOutcomeUnknown, err}
 	}
-	return v, nil
+	return backend.Stamp{Version: v}, nil
 }
 
 // checksum is the CRC32C of data in the form of a header.

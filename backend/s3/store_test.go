@@ -192,14 +192,14 @@ func TestRequests(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "data", string(data), "for a connection that ends before the request")
 
-	v, err = b.Put(t.Context(), "object", []byte("more"), backend.IfVersion(v))
+	v, err = b.Put(t.Context(), "object", []byte("more"), backend.IfVersion(v.Version))
 	require.NoError(t, err)
 	assert.NotEmpty(t, last().Header.Get("If-Match"))
 
-	_, err = b.Get(t.Context(), "object", v)
+	_, err = b.Get(t.Context(), "object", v.Version)
 	assertOnly(t, backend.ErrNotModified, err, "get of a known state")
 	r = last()
-	assert.Equal(t, `"`+string(v)+`"`, r.Header.Get("If-None-Match"))
+	assert.Equal(t, `"`+string(v.Version)+`"`, r.Header.Get("If-None-Match"))
 	assert.Equal(t, "ENABLED", r.Header.Get("X-Amz-Checksum-Mode"))
 
 	_, err = b.List(t.Context(), backend.ListOptions{Limit: 5, After: "a", Delimiter: "/"})
@@ -208,9 +208,9 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, "6", q.Get("max-keys"), "the limit, and one entry for After itself")
 	assert.Equal(t, "a", q.Get("start-after"))
 
-	assert.True(t, b.ConditionalDelete())
-	require.NoError(t, b.Delete(t.Context(), "object", v))
-	assert.Equal(t, `"`+string(v)+`"`, last().Header.Get("If-Match"))
+	assert.True(t, b.Capabilities().ConditionalDelete)
+	require.NoError(t, b.Delete(t.Context(), "object", v.Version))
+	assert.Equal(t, `"`+string(v.Version)+`"`, last().Header.Get("If-Match"))
 }
 
 // TestLook: without conditional deletes, what a store could refuse is not sent,
@@ -218,7 +218,7 @@ func TestRequests(t *testing.T) {
 func TestLook(t *testing.T) {
 	t.Parallel()
 	b, p := faulty(t, s3.WithoutConditionalDelete())
-	assert.False(t, b.ConditionalDelete())
+	assert.False(t, b.Capabilities().ConditionalDelete)
 	v := object(t, b)
 	for want, f := range map[error]int{
 		backend.ErrUnavailable: 500, backend.ErrThrottled: 429, backend.ErrDenied: 403,

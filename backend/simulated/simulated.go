@@ -26,10 +26,7 @@ type Backend struct {
 	writes *throttle
 }
 
-var (
-	_ backend.Backend            = (*Backend)(nil)
-	_ backend.ConditionalDeleter = (*Backend)(nil)
-)
+var _ backend.Backend = (*Backend)(nil)
 
 // Counts tell how many requests were sent, by kind, failed ones included.
 type Counts struct {
@@ -66,11 +63,8 @@ func New(b backend.Backend, rt seam.Runtime, p Profile) *Backend {
 	return &Backend{inner: b, rt: rt, p: p, writes: newThrottle()}
 }
 
-// SendsOnce tells what the wrapped backend declares.
-func (b *Backend) SendsOnce() bool { return backend.SendsOnce(b.inner) }
-
-// ConditionalDelete tells what the wrapped backend declares.
-func (b *Backend) ConditionalDelete() bool { return backend.ConditionalDelete(b.inner) }
+// Capabilities tells what the wrapped backend declares.
+func (b *Backend) Capabilities() backend.Capabilities { return b.inner.Capabilities() }
 
 // Counts returns the requests so far.
 func (b *Backend) Counts() Counts {
@@ -112,16 +106,16 @@ func (b *Backend) Get(
 // Put implements backend.Backend.
 func (b *Backend) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	b.count(&b.counts.Puts)
 	upload := time.Duration(float64(b.p.PutPerMiB) * float64(len(data)) / (1 << 20))
-	var v backend.Version
+	var v backend.Stamp
 	err := b.write(ctx, "put", name, upload, func() (err error) {
 		v, err = b.inner.Put(ctx, name, data, c)
 		return err
 	})
 	if err != nil {
-		return "", err
+		return backend.Stamp{}, err
 	}
 	return v, nil
 }

@@ -63,7 +63,7 @@ func TestLatencies(t *testing.T) {
 		put := func(size int, c func() backend.Condition) func() error {
 			return func() (err error) {
 				next, err := b.Put(ctx, "name", make([]byte, size), c())
-				v = max(v, next)
+				v = max(v, next.Version)
 				return err
 			}
 		}
@@ -105,9 +105,9 @@ func TestEffectAtHalf(t *testing.T) {
 			assert.Equal(t, after, store.Len(), "objects just after the effect")
 			<-done
 		}
-		var v backend.Version
-		around(func() { v, _ = b.Put(ctx, "name", nil, backend.IfAbsent()) }, 0, 1)
-		around(func() { _ = b.Delete(ctx, "name", v) }, 1, 0)
+		var at backend.Stamp
+		around(func() { at, _ = b.Put(ctx, "name", nil, backend.IfAbsent()) }, 0, 1)
+		around(func() { _ = b.Delete(ctx, "name", at.Version) }, 1, 0)
 
 		// A read sees what was there at its half.
 		go func() {
@@ -220,7 +220,7 @@ func TestOneWritePerSecond(t *testing.T) {
 		v, err := b.Put(t.Context(), "hot", nil, backend.IfAbsent())
 		require.NoError(t, err)
 		again := func() error {
-			next, err := b.Put(t.Context(), "hot", nil, backend.IfVersion(v))
+			next, err := b.Put(t.Context(), "hot", nil, backend.IfVersion(v.Version))
 			if err == nil {
 				v = next
 			}
@@ -233,9 +233,9 @@ func TestOneWritePerSecond(t *testing.T) {
 		require.NoError(t, again())
 		require.NoError(t, again(), "a burst of three")
 		require.ErrorIs(t, again(), backend.ErrThrottled)
-		_, err = store.Get(t.Context(), "hot", v)
+		_, err = store.Get(t.Context(), "hot", v.Version)
 		require.ErrorIs(t, err, backend.ErrNotModified, "a throttled write had an effect")
-		require.ErrorIs(t, b.Delete(t.Context(), "hot", v), backend.ErrThrottled)
+		require.ErrorIs(t, b.Delete(t.Context(), "hot", v.Version), backend.ErrThrottled)
 		_, err = b.Put(t.Context(), "cold", nil, backend.IfAbsent())
 		require.NoError(t, err, "another object")
 
@@ -254,14 +254,16 @@ func TestOneWritePerSecond(t *testing.T) {
 // declaring is a backend, of which only this counts.
 type declaring struct {
 	backend.Backend
-	conditional bool
+	declares backend.Capabilities
 }
 
-func (d declaring) ConditionalDelete() bool { return d.conditional }
+func (d declaring) Capabilities() backend.Capabilities { return d.declares }
 
 func TestWhatTheBackendDeclares(t *testing.T) {
-	for _, conditional := range []bool{true, false} {
-		b := simulated.New(declaring{memory.New(), conditional}, nil, simulated.GCS())
-		assert.Equal(t, conditional, backend.ConditionalDelete(b))
+	for _, want := range []backend.Capabilities{
+		{}, {ConditionalDelete: true}, {SendsOnce: true},
+	} {
+		b := simulated.New(declaring{memory.New(), want}, nil, simulated.GCS())
+		assert.Equal(t, want, b.Capabilities())
 	}
 }

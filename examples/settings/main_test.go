@@ -74,9 +74,10 @@ type forgetful struct {
 
 func (f *forgetful) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	if strings.Contains(name, "user-") && f.kept.Swap(true) {
-		return backend.Version(fmt.Sprint("forgotten ", rand.Int())), nil
+		v := backend.Version(fmt.Sprint("forgotten ", rand.Int()))
+		return backend.Stamp{Version: v}, nil
 	}
 	return f.Backend.Put(ctx, name, data, c)
 }

@@ -51,7 +51,7 @@ func TestEchoIsNoProof(t *testing.T) {
 					h := w.handle()
 					h.After(faulty.Put, x.echo, x.nth, func(a *faulty.Answer) {
 						require.NoError(t, a.Err)
-						a.Version, a.Err = "", backend.ErrPrecondition
+						a.Stamp, a.Err = backend.Stamp{}, backend.ErrPrecondition
 						happens(w)
 					})
 					runs, err := h.tx(context.Background(), x.fn)

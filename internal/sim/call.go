@@ -41,10 +41,10 @@ type call struct {
 	// stalled is the step until which it is held back.
 	stalled int
 
-	object  backend.Object
-	version backend.Version
-	page    backend.Page
-	err     error
+	object backend.Object
+	stamp  backend.Stamp
+	page   backend.Page
+	err    error
 }
 
 // bucket is the store as one process sees it: every call parks until the scheduler
@@ -63,10 +63,10 @@ func (b bucket) Get(
 
 func (b bucket) Put(
 	ctx context.Context, name string, data []byte, cond backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	c := &call{kind: put, name: name, data: data, cond: cond}
 	b.send(ctx, c)
-	return c.version, c.err
+	return c.stamp, c.err
 }
 
 func (b bucket) Delete(ctx context.Context, name string, v backend.Version) error {
@@ -79,6 +79,11 @@ func (b bucket) List(ctx context.Context, o backend.ListOptions) (backend.Page, 
 	c := &call{kind: list, name: o.Prefix, options: o}
 	b.send(ctx, c)
 	return c.page, c.err
+}
+
+// Capabilities declares what the store honours; requests may be repeated on their way.
+func (bucket) Capabilities() backend.Capabilities {
+	return backend.Capabilities{ConditionalDelete: true}
 }
 
 // send parks the call until it is answered, or its context ends.
@@ -106,9 +111,9 @@ func (s *Sim) apply(c *call) {
 	case get:
 		c.object, c.err = s.store.Get(ctx, c.name, c.known)
 	case put:
-		c.version, c.err = s.store.Put(ctx, c.name, c.data, c.cond)
+		c.stamp, c.err = s.store.Put(ctx, c.name, c.data, c.cond)
 		if c.err == nil {
-			s.witness.Put(relative(c.name), c.data, c.version)
+			s.witness.Put(relative(c.name), c.data, c.stamp.Version)
 		}
 	case del:
 		if c.err = s.store.Delete(ctx, c.name, c.known); c.err == nil {
@@ -132,7 +137,7 @@ func (s *Sim) answer(c *call) {
 
 // answerWith gives the client an error instead of the result.
 func (s *Sim) answerWith(c *call, err error) {
-	c.object, c.version, c.page = backend.Object{}, "", backend.Page{}
+	c.object, c.stamp, c.page = backend.Object{}, backend.Stamp{}, backend.Page{}
 	c.err = err
 	s.answer(c)
 }
@@ -146,7 +151,7 @@ func (s *Sim) drop(c *call) {
 // still do so.
 func (s *Sim) abandon(c *call, cause error) {
 	s.drop(c)
-	c.object, c.version, c.page = backend.Object{}, "", backend.Page{}
+	c.object, c.stamp, c.page = backend.Object{}, backend.Stamp{}, backend.Page{}
 	c.err = cause
 	if c.write() {
 		c.err = fmt.Errorf("%w: %w", backend.ErrOutcomeUnknown, cause)

@@ -40,7 +40,7 @@ func (s *Sim) note(a action, c *call) {
 	l := line{step: s.step, now: s.world.Now(), act: a}
 	if c != nil {
 		l.kind, l.process, l.call, l.name = c.kind, c.p.ID()+1, c.id, c.name
-		l.data, l.at, l.version, l.err = c.data, string(c.known), c.version, c.err
+		l.data, l.at, l.version, l.err = c.data, string(c.known), c.stamp.Version, c.err
 		switch {
 		case c.kind == get && c.err == nil:
 			l.data, l.version = c.object.Data, c.object.Version

@@ -52,7 +52,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open %q: %w", s.FullName(keyspace.Meta), notWritten(err))
 	}
 	s.cache = o.Cache.Space(m.id.String())
-	s.deletes = m.deletes && backend.ConditionalDelete(o.Backend)
+	s.deletes = m.deletes && o.Backend.Capabilities().ConditionalDelete
 	return s, nil
 }
 
@@ -140,13 +140,13 @@ func (s *Store) writeMeta(ctx context.Context, m meta, at backend.Version) (meta
 func (s *Store) put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
 ) (backend.Version, error) {
-	v, err := s.backend.Put(ctx, s.FullName(name), data, c)
+	at, err := s.backend.Put(ctx, s.FullName(name), data, c)
 	s.counts.Puts.Add(1)
 	s.counts.BytesWritten.Add(int64(len(data)))
 	if classify(err) == Unknown {
 		s.counts.Unknown.Add(1)
 	}
-	return v, err
+	return at.Version, err
 }
 
 // expect is the condition that an object is at a version; empty is none.

@@ -164,7 +164,7 @@ func (t *trial) forbidden(ctx context.Context, x *subject, c backend.Condition) 
 // refusesDelete sends a Delete whose condition does not hold, unless the backend says that
 // it makes no difference. Only a refusal counts; who may not delete at all learns nothing.
 func (t *trial) refusesDelete(ctx context.Context, old backend.Version) (bool, error) {
-	if !backend.ConditionalDelete(t.backend) {
+	if !t.backend.Capabilities().ConditionalDelete {
 		return false, nil
 	}
 	res, err := t.Remove(ctx, t.kept.name, old)

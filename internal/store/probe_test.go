@@ -38,7 +38,7 @@ type flaws struct {
 	// deleting is the answer to each Delete, and listing changes what a List does.
 	deleting error
 	listing  func(b backend.Backend, o backend.ListOptions) (backend.Page, error)
-	// denies says that it does not conceal what it lacks: ConditionalDelete is false.
+	// denies says that it does not conceal what it lacks: it does not declare ConditionalDelete.
 	denies bool
 }
 
@@ -47,7 +47,7 @@ func (f flaws) in(mem *memory.Backend) *flawed { return &flawed{Backend: mem, fl
 
 func (f *flawed) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	o, err := f.Get(ctx, name, "")
@@ -79,7 +79,9 @@ func (f *flawed) List(ctx context.Context, o backend.ListOptions) (backend.Page,
 	return f.listing(f.Backend, o)
 }
 
-func (f *flawed) ConditionalDelete() bool { return !f.denies }
+func (f *flawed) Capabilities() backend.Capabilities {
+	return backend.Capabilities{ConditionalDelete: !f.denies, SendsOnce: true}
+}
 
 // rearranged lists what the store should, rearranged.
 func rearranged(
@@ -413,26 +415,26 @@ func put(o faulty.Op, suffix string) bool {
 var oddities = map[string]func(mem *memory.Backend, op faulty.Op, a *faulty.Answer){
 	"says that it has overwritten": func(_ *memory.Backend, op faulty.Op, a *faulty.Answer) {
 		if put(op, ".A") && errors.Is(a.Err, backend.ErrPrecondition) {
-			*a = faulty.Answer{Version: "new"}
+			*a = faulty.Answer{Stamp: backend.Stamp{Version: "new"}}
 		}
 	},
 	"says that it has written at an old version": func(
 		_ *memory.Backend, op faulty.Op, a *faulty.Answer,
 	) {
 		if put(op, "._") && errors.Is(a.Err, backend.ErrPrecondition) {
-			*a = faulty.Answer{Version: "new"}
+			*a = faulty.Answer{Stamp: backend.Stamp{Version: "new"}}
 		}
 	},
 	"says that it has created at a version": func(
 		_ *memory.Backend, op faulty.Op, a *faulty.Answer,
 	) {
 		if put(op, ".z") {
-			*a = faulty.Answer{Version: "new"}
+			*a = faulty.Answer{Stamp: backend.Stamp{Version: "new"}}
 		}
 	},
 	"loses an object": func(mem *memory.Backend, op faulty.Op, a *faulty.Answer) {
 		if put(op, ".A") && a.Err == nil {
-			_ = mem.Delete(background, op.Name, a.Version)
+			_ = mem.Delete(background, op.Name, a.Stamp.Version)
 		}
 	},
 	"loses an object later": func(mem *memory.Backend, op faulty.Op, _ *faulty.Answer) {

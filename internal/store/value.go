@@ -51,10 +51,11 @@ func (s *Store) Upload(
 ) (cell.Value, error) {
 	name := valueName(cellName, v.Ref)
 	var version backend.Version
-	err := s.retryFor(ctx, s.transferTime(len(data)), func(ctx context.Context) (err error) {
+	err := s.retryFor(ctx, s.transferTime(len(data)), func(ctx context.Context) error {
 		s.counts.Puts.Add(1)
 		s.counts.BytesWritten.Add(int64(len(data)))
-		version, err = s.backend.Put(ctx, s.FullName(name), data, backend.IfAbsent())
+		at, err := s.backend.Put(ctx, s.FullName(name), data, backend.IfAbsent())
+		version = at.Version
 		switch classify(err) {
 		case Refused: // nobody else uses the name: an earlier copy has landed
 			if version, err = s.versionOf(ctx, name); err == nil && version == "" {

@@ -46,7 +46,7 @@ func (s *Store) Prepare(at Snapshot, next *cell.Cell) *Write {
 
 // SendsOnce tells whether a refusal is no echo for certain: nobody on the way to the store
 // can have sent the write twice.
-func (s *Store) SendsOnce() bool { return backend.SendsOnce(s.backend) }
+func (s *Store) SendsOnce() bool { return s.backend.Capabilities().SendsOnce }
 
 // Send sends the write, again while it certainly was not applied. If it was
 // Applied, the snapshot is the cell's new state; otherwise the error tells why.
@@ -64,7 +64,9 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 			return nil
 		}
 		e.Proved, e.Until = s.Tick(), s.rt.Now()
-		e.Version, cause = s.backend.Put(ctx, s.FullName(w.At.Name), w.data, cond)
+		var at backend.Stamp
+		at, cause = s.backend.Put(ctx, s.FullName(w.At.Name), w.data, cond)
+		e.Version = at.Version
 		s.counts.Puts.Add(1)
 		s.counts.BytesWritten.Add(int64(len(w.data)))
 		result = classify(cause)

@@ -36,8 +36,10 @@ type Bucket struct {
 // cloud is a simulated store that is reached by a network, as real ones are.
 type cloud struct{ *simulated.Backend }
 
-// SendsOnce is false: what is on its way may arrive twice, for all that the caller knows.
-func (cloud) SendsOnce() bool { return false }
+// Capabilities: what is on its way may arrive twice, for all that the caller knows.
+func (cloud) Capabilities() backend.Capabilities {
+	return backend.Capabilities{ConditionalDelete: true}
+}
 
 // Open makes a bucket. A simulated one must be opened, used and closed within one call of
 // virtual.Run.

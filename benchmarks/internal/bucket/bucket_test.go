@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
 	"github.com/strictkv/strictkv/benchmarks/internal/load"
 )
@@ -53,7 +52,7 @@ func TestSimulated(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, fraction)
 		assert.Len(t, b.Handles(), 1)
-		assert.False(t, backend.SendsOnce(b.Raw().Backend), "a cloud is behind a network")
+		assert.False(t, b.Raw().Backend.Capabilities().SendsOnce, "a cloud is behind a network")
 		return b.Close(ctx)
 	}))
 }

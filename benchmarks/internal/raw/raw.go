@@ -60,9 +60,10 @@ func (s Store) Latency(ctx context.Context, size, n int) (rows []Row, err error)
 		name string
 		call func(o *object, i int) error
 	}{
-		{Put, func(o *object, i int) (err error) {
+		{Put, func(o *object, i int) error {
 			o.name = fmt.Sprintf("%s/%d-%d", s.Prefix, size, i)
-			o.version, err = s.Backend.Put(ctx, o.name, make([]byte, size), backend.IfAbsent())
+			at, err := s.Backend.Put(ctx, o.name, make([]byte, size), backend.IfAbsent())
+			o.version = at.Version
 			return err
 		}},
 		{Get, func(o *object, _ int) error {
@@ -139,10 +140,10 @@ func (s Store) Rate(
 		wg.Wait()
 		return errors.Join(errs...)
 	}
-	err = each(func(i int) (err error) {
+	err = each(func(i int) error {
 		objects[i].name = fmt.Sprintf("%s/rate-%d", s.Prefix, i)
-		objects[i].version, err = s.Backend.Put(ctx, objects[i].name, make([]byte, size),
-			backend.IfAbsent())
+		at, err := s.Backend.Put(ctx, objects[i].name, make([]byte, size), backend.IfAbsent())
+		objects[i].version = at.Version
 		return err
 	})
 	if err != nil {
@@ -179,9 +180,9 @@ func (s Store) request(ctx context.Context, kind string, o *object, size int) er
 	switch kind {
 	case Put:
 		data := make([]byte, size)
-		v, err := s.Backend.Put(ctx, o.name, data, backend.IfVersion(o.version))
+		at, err := s.Backend.Put(ctx, o.name, data, backend.IfVersion(o.version))
 		if err == nil {
-			o.version = v
+			o.version = at.Version
 		}
 		return err
 	case Unchanged:

@@ -24,7 +24,7 @@ func TestFakeGCS(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.Put(t.Context(), "name", nil, backend.IfAbsent())
 	require.ErrorIs(t, err, backend.ErrPrecondition)
-	_, err = b.Get(t.Context(), "name", v)
+	_, err = b.Get(t.Context(), "name", v.Version)
 	require.ErrorIs(t, err, backend.ErrNotModified)
 	o, err := b.Get(t.Context(), "name", "")
 	require.NoError(t, err)

@@ -110,7 +110,7 @@ type killer struct {
 
 func (k *killer) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
+) (backend.Stamp, error) {
 	if k.diary != nil && k.left == nil {
 		assert.Zero(k.t, k.diary.over)
 		var err error

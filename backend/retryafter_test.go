@@ -1,6 +1,7 @@
 package backend_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -51,30 +52,31 @@ func TestPauseAsked(t *testing.T) {
 	}
 }
 
+func TestAWrapperPassesOnWhatIsDeclared(t *testing.T) {
+	want := backend.Capabilities{ConditionalDelete: true}
+	assert.Equal(t, want, struct{ backend.Backend }{declaring{want}}.Capabilities())
+	assert.Zero(t, declaring{}.Capabilities(), "what is not declared is missing")
+}
+
 // declaring is a backend, of which only this counts.
-type declaring struct {
-	backend.Backend
-	conditional bool
+type declaring struct{ declares backend.Capabilities }
+
+func (d declaring) Capabilities() backend.Capabilities { return d.declares }
+
+func (declaring) Get(context.Context, string, backend.Version) (backend.Object, error) {
+	return backend.Object{}, backend.ErrNotFound
 }
 
-func (d declaring) ConditionalDelete() bool { return d.conditional }
-
-func TestConditionalDelete(t *testing.T) {
-	var silent struct{ backend.Backend }
-	assert.True(t, backend.ConditionalDelete(silent), "it does not say")
-	assert.True(t, backend.ConditionalDelete(declaring{conditional: true}))
-	assert.False(t, backend.ConditionalDelete(declaring{}))
+func (declaring) Put(
+	context.Context, string, []byte, backend.Condition,
+) (backend.Stamp, error) {
+	return backend.Stamp{}, backend.ErrPrecondition
 }
 
-// remote is a backend that declares nothing, near one that declares to send once.
-type (
-	remote struct{ backend.Backend }
-	near   struct{ remote }
-)
+func (declaring) Delete(context.Context, string, backend.Version) error {
+	return backend.ErrPrecondition
+}
 
-func (near) SendsOnce() bool { return true }
-
-func TestSendsOnce(t *testing.T) {
-	assert.False(t, backend.SendsOnce(remote{}), "who declares nothing may send twice")
-	assert.True(t, backend.SendsOnce(near{}))
+func (declaring) List(context.Context, backend.ListOptions) (backend.Page, error) {
+	return backend.Page{}, nil
 }
