@@ -236,15 +236,12 @@ func (a *attempt) landWave(p *plan, todo []*member) (end, error) {
 		cancel()
 		unknown, how, cause := answers(todo)
 		if how == dead && cause == nil {
-			echoes, err := a.reread(p)
+			echoes, proof, err := a.reread(p)
 			switch {
-			case err != nil && a.t.e.st.SendsOnce(), errors.Is(err, backend.ErrCorrupt),
-				errors.Is(err, store.ErrFormat):
-				return dead, err // what refused is not of this attempt
+			case proof:
+				return dead, err
 			case err != nil:
 				return a.leaving(), err
-			case len(echoes) == 0:
-				return dead, nil
 			}
 			unknown, how, cause = append(unknown, echoes...), goesOn, errEcho
 		}
@@ -295,27 +292,27 @@ func answers(sent []*member) (unknown []*member, how end, err error) {
 func (a *attempt) commitPrimary() (end, error) {
 	rs, m := a.t.e.rs, a.members[0]
 	ctx, doubt := a.ctx, false
-	a.committing = true
 	for tries := 0; ; tries++ {
+		a.committing = true
 		fold := rs.FoldOf(rs.Known(m.landed))
 		fold.Unmarked = len(a.members) == 1
 		w := a.t.e.st.Prepare(m.landed, cell.Commit(a.final(m), a.id, fold))
 		res, s, err := rs.Send(ctx, w) // Commit point.
-		switch res {
-		case store.Applied:
+		switch {
+		case res == store.Applied:
 			m.landed = s
 			return committed, nil
-		case store.NotApplied:
-			if !doubt {
-				return dead, err // never sent, or certainly not applied
-			}
+		case res == store.NotApplied && !doubt:
+			return dead, err // never sent, or certainly not applied
+		case res == store.Refused && a.t.e.st.SendsOnce():
 		default: // refused may be an echo
 			doubt = true
 		}
+		a.committing = doubt
 		if ctx.Err() != nil {
-			return inDoubt, errors.Join(ctx.Err(), err)
+			return a.leaving(), errors.Join(ctx.Err(), err)
 		}
-		how, s, rerr := a.commitSeen()
+		how, s, rerr := a.commitSeen(doubt)
 		if how == committed {
 			rs.Replaced(w)
 		}
@@ -332,19 +329,19 @@ func (a *attempt) commitPrimary() (end, error) {
 	}
 }
 
-// commitSeen reads the primary after a commit write of unknown outcome. It goes on if the
-// intent is still there.
-func (a *attempt) commitSeen() (end, store.Snapshot, error) {
+// commitSeen reads the primary after a commit write that was refused, or, with doubt, is of
+// unknown outcome. It goes on if the intent is still there.
+func (a *attempt) commitSeen(doubt bool) (end, store.Snapshot, error) {
 	m := a.members[0]
 	s, err := a.t.e.rs.Read(a.ctx, m.e.name)
 	switch {
 	case err != nil:
-		return inDoubt, s, err
+		return a.leaving(), s, err
 	case s.Cell.Names(a.id):
 		return committed, s, nil
 	case s.Cell.Holds(a.id):
 		return goesOn, s, nil
-	case m.tells(s):
+	case !doubt, m.tells(s):
 		return dead, s, nil
 	}
 	how, err := a.askMembers()

@@ -75,6 +75,9 @@ func (t *txn) newPlan(tx *Tx) (*plan, error) {
 	if err := t.settle(p.members); err != nil {
 		return nil, err
 	}
+	if err := t.lookAgain(p.members); err != nil {
+		return nil, err
+	}
 	for _, m := range p.members {
 		_, m.writer = m.base.Effective()
 		if m.e.outdated(m.base) {
@@ -130,6 +133,32 @@ func (t *txn) settleAll(members []*member) error {
 	return seam.Each(t.e.rt, len(members), func(i int) (err error) {
 		m := members[i]
 		m.base, err = t.e.rs.Settle(t.ctx, m.base.Snapshot, t.writer())
+		return err
+	})
+}
+
+// echoAge is how old a base may be, in latencies of a write, where a refusal may be an echo.
+// It then proves the attempt dead only if the cell remembers all its writers since the base,
+// of which it remembers cell.RecentMax: so many are not written in that time, that of the
+// write itself and that of the look at what refused it.
+const echoAge = 2
+
+// lookAgain reads bases that are too old for a refusal to tell anything, where somebody on
+// the way to the store may send a write twice. What is taken to be absent unread is one.
+func (t *txn) lookAgain(members []*member) error {
+	st := t.e.st
+	if st.SendsOnce() {
+		return nil
+	}
+	since := t.e.rt.Now().Add(-echoAge * st.PutLatency())
+	old := slices.DeleteFunc(slices.Clone(members), func(m *member) bool {
+		return m.base.Until.After(since)
+	})
+	if len(old) == 0 {
+		return nil
+	}
+	return seam.Each(t.e.rt, len(old), func(i int) (err error) {
+		old[i].base, err = t.e.rs.Effective(t.ctx, old[i].e.name, t.writer())
 		return err
 	})
 }

@@ -152,8 +152,9 @@ func (t *txn) validate(reads, must []*entry, role resolve.Role) (stale bool, err
 // dead, unless the write has been sent twice by somebody on the way, and what was refused
 // is the echo: then the cell shows the attempt, or does not tell, since it has been written
 // cell.RecentMax times since, or was only locked. Unless some member proves the attempt dead,
-// such members are returned, as of unknown outcome.
-func (a *attempt) reread(p *plan) (echoes []*member, err error) {
+// such members are returned, as of unknown outcome. With an error, which may concern one cell
+// alone, another may still have proved it.
+func (a *attempt) reread(p *plan) (echoes []*member, proof bool, err error) {
 	t := a.t
 	var missed []*member
 	for _, m := range p.members {
@@ -172,12 +173,11 @@ func (a *attempt) reread(p *plan) (echoes []*member, err error) {
 		p.othersNow[i], err = t.e.rs.Effective(a.ctx, p.others[i].name, role)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	proof := false
 	var silent []*member
 	for _, m := range missed {
+		if m.refused.Cell == nil {
+			continue // it could not be read
+		}
 		shows := m.refused.Cell.Holds(a.id) || m.refused.Cell.Names(a.id)
 		switch {
 		case m.result == store.Unknown && m.refused.Cell.Holds(a.id): // it has landed
@@ -187,19 +187,19 @@ func (a *attempt) reread(p *plan) (echoes []*member, err error) {
 		case shows:
 			m.result = store.Unknown
 			echoes = append(echoes, m)
-		case m.tells(m.refused) || t.e.st.SendsOnce():
+		case m.tells(m.refused):
 			proof = true
 		default:
 			silent = append(silent, m)
 		}
 	}
-	if proof {
-		return nil, nil
+	if proof = proof || t.e.st.SendsOnce(); proof || err != nil {
+		return nil, proof, err
 	}
 	for _, m := range silent {
 		m.result = store.Unknown
 	}
-	return append(echoes, silent...), nil
+	return append(echoes, silent...), false, nil
 }
 
 // look reads a member's cell. One that has refused the write is not what was known of it.

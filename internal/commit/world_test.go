@@ -83,7 +83,17 @@ func (w *world) handle() *handle { return w.handleCaching(1 << 20) }
 
 // handleCaching is handle with a cache of so many bytes.
 func (w *world) handleCaching(bytes int64) *handle {
+	return w.connect(w.Net(), bytes)
+}
+
+// handleOnce is handle where nobody on the way to the store sends a write twice.
+func (w *world) handleOnce() *handle {
 	net := w.Net()
+	net.Once = true
+	return w.connect(net, 1<<20)
+}
+
+func (w *world) connect(net *worldtest.Net, bytes int64) *handle {
 	o := store.Options{Backend: net, Cache: cache.New(bytes)}
 	st, rs, stop := w.Open(o, patience)
 	net.Forget()

@@ -81,9 +81,10 @@ func (b bucket) List(ctx context.Context, o backend.ListOptions) (backend.Page, 
 	return c.page, c.err
 }
 
-// Capabilities declares what the store honours; requests may be repeated on their way.
-func (bucket) Capabilities() backend.Capabilities {
-	return backend.Capabilities{ConditionalDelete: true}
+// Capabilities declares what the store honours; in some worlds requests may be repeated on
+// their way.
+func (b bucket) Capabilities() backend.Capabilities {
+	return backend.Capabilities{ConditionalDelete: true, SendsOnce: b.p.s.params.once}
 }
 
 // send parks the call until it is answered, or its context ends.
@@ -139,6 +140,7 @@ func (s *Sim) answer(c *call) {
 func (s *Sim) answerWith(c *call, err error) {
 	c.object, c.stamp, c.page = backend.Object{}, backend.Stamp{}, backend.Page{}
 	c.err = err
+	c.p.harm++
 	s.answer(c)
 }
 
@@ -151,6 +153,7 @@ func (s *Sim) drop(c *call) {
 // still do so.
 func (s *Sim) abandon(c *call, cause error) {
 	s.drop(c)
+	c.p.harm++
 	c.object, c.stamp, c.page = backend.Object{}, backend.Stamp{}, backend.Page{}
 	c.err = cause
 	if c.write() {

@@ -127,6 +127,9 @@ func (s *Sim) serve(a action, c *call) {
 
 // take lets a call take effect, or not.
 func (s *Sim) take(a action, c *call) {
+	if a == actDuplicate && s.params.once {
+		a = actLose
+	}
 	lost := backend.ErrUnavailable
 	if c.write() {
 		lost = backend.ErrOutcomeUnknown
@@ -155,6 +158,7 @@ func (s *Sim) take(a action, c *call) {
 			return
 		}
 		if s.tape.next()&1 == 1 { // the answer is that of the second copy: an echo
+			c.p.harm++
 			s.apply(c)
 			s.answer(c)
 			return

@@ -23,6 +23,7 @@ import (
 
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/internal/history"
+	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sim/baton"
 	"github.com/strictkv/strictkv/internal/sim/program"
 	"github.com/strictkv/strictkv/internal/sim/witness"
@@ -142,11 +143,23 @@ func newSim(cfg Config) *Sim {
 	})
 	s.store = memory.New(memory.WithClock(s.clock))
 	s.witness = witness.New(s.world.Fail, s.world.Now, program.Horizon)
-	s.ledger = &program.Ledger{Seed: cfg.Seed, Keys: p.keys, Now: s.world.Now}
+	s.ledger = &program.Ledger{
+		Seed: cfg.Seed, Keys: p.keys, Now: s.world.Now,
+		Excuse: s.excuse,
+	}
 	if cfg.Trace {
 		s.ledger.Note = s.say
 	}
 	return s
+}
+
+// excuse returns a function that tells whether something has happened to a process since that
+// may leave a transaction in doubt: a request of it was not answered as it should be;
+// or a cell has had as many writers as it remembers, where a refusal may be an echo.
+func (s *Sim) excuse(rt seam.Runtime) func() bool {
+	p := rt.(*process)
+	harm, overrun := p.harm, s.witness.Overrun()
+	return func() bool { return p.harm != harm || !s.params.once && overrun() }
 }
 
 // clock is the store's.

@@ -30,6 +30,7 @@ type params struct {
 	inline    int  // the size up to which values live in cells
 	pageMax   int  // objects in a page of a listing; 0 is the store's
 	newest    bool // calls that are neither chosen nor harmed: the newest first
+	once      bool // the store declares that a write takes effect once at most
 }
 
 // weights are the shares of the faults, in 256ths, at the highest level.
@@ -53,6 +54,8 @@ func newParams(cfg Config) params {
 	}
 	values := baton.Derive(cfg.Seed, 8)
 	p.inline = []int{0, 5, 6, 1 << 20, 1 << 20, 1 << 20}[values.Below(6)]
+	declares := baton.Derive(cfg.Seed, 10)
+	p.once = declares.Below(2) == 0
 	if pages := baton.Derive(cfg.Seed, 9); program.Scans(cfg.Workload) {
 		p.pageMax = []int{0, 0, 1, 2, 3, 5}[pages.Below(6)]
 	}
@@ -83,6 +86,7 @@ type process struct {
 	db      *strictkv.DB // once it is open
 	clients []*program.Client
 	thaw    int // the step until which it stands still
+	harm    int // requests of it that were not answered as they should be
 }
 
 // start brings up the processes.

@@ -17,7 +17,9 @@ import (
 // happen at the nth of those of a kind for a cell.
 type Net struct {
 	*faulty.Backend
-	t *testing.T
+	// Once makes it declare that nobody on the way sends a write twice.
+	Once bool
+	t    *testing.T
 
 	mu    sync.Mutex // guards all below
 	ops   []faulty.Op
@@ -47,6 +49,13 @@ func (w *World) Net() *Net {
 	n := &Net{t: w.T, count: map[place]int{}}
 	n.Backend = faulty.New(w.Mem, faulty.Options{Before: n.sent, After: n.answered})
 	return n
+}
+
+// Capabilities are those of the store, and Once.
+func (n *Net) Capabilities() backend.Capabilities {
+	c := n.Backend.Capabilities()
+	c.SendsOnce = n.Once
+	return c
 }
 
 // Before makes something happen before the nth request (from 0) of that kind is sent. An

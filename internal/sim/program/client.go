@@ -108,7 +108,7 @@ func (x *session) glance(ctx context.Context, staleness time.Duration, k string)
 }
 
 func (x *session) record(name string, do func(r *Record) error) {
-	r := x.l.begin(name, x.id, x.txs[x.next])
+	r := x.l.begin(name, x.rt, x.id, x.txs[x.next])
 	x.under.Add(1)
 	err := do(r)
 	x.l.end(r, err)

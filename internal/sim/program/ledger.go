@@ -11,6 +11,7 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/internal/history"
+	"github.com/strictkv/strictkv/internal/seam"
 )
 
 // Ledger collects what all clients of a run did. It is safe for concurrent use.
@@ -25,6 +26,9 @@ type Ledger struct {
 	// Drafted and Ended, if not nil, are told of a transaction after each run of its function,
 	// and when it has ended. They must not ask the ledger.
 	Drafted, Ended func(r *Record)
+	// Excuse, if not nil, is called as a transaction begins, and what it returns if that ends
+	// in doubt, though its context has not ended: it tells whether there was a reason.
+	Excuse func(rt seam.Runtime) (excused func() bool)
 
 	mu      sync.Mutex // guards all below
 	instant int64
@@ -42,6 +46,8 @@ type Record struct {
 	Name string
 	Runs int
 	Err  error
+
+	excused func() bool
 }
 
 // instantsPer is how many instants a nanosecond has room for.
@@ -53,7 +59,7 @@ func (l *Ledger) tickLocked() int64 {
 	return l.instant
 }
 
-func (l *Ledger) begin(name string, client, tx int) *Record {
+func (l *Ledger) begin(name string, rt seam.Runtime, client, tx int) *Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := &Record{Name: name, Transaction: history.Transaction{
@@ -62,6 +68,9 @@ func (l *Ledger) begin(name string, client, tx int) *Record {
 		Invoked: l.tickLocked(),
 		Status:  history.Unknown,
 	}}
+	if l.Excuse != nil {
+		r.excused = l.Excuse(rt)
+	}
 	l.records = append(l.records, r)
 	if l.Note != nil {
 		l.Note(fmt.Sprintf("begin client %d tx %d %s", client, tx, r.ID))
@@ -80,6 +89,7 @@ func (l *Ledger) end(r *Record, err error) {
 	case err == nil:
 		r.Status = history.Committed
 	case errors.Is(err, strictkv.ErrInDoubt):
+		l.doubtLocked(r)
 	default:
 		r.Status = history.Failed
 		r.Validated = errors.Is(err, errUser) || errors.Is(err, strictkv.ErrAborted)
@@ -97,6 +107,17 @@ func (l *Ledger) end(r *Record, err error) {
 		l.Ended(r)
 	}
 }
+
+// doubtLocked judges that a transaction has ended in doubt.
+func (l *Ledger) doubtLocked(r *Record) {
+	left := errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded)
+	if l.err == nil && !left && r.excused != nil && !r.excused() {
+		l.err = fmt.Errorf("%w: %s: %w", errFalseDoubt, r.ID, r.Err)
+	}
+}
+
+// errFalseDoubt: nothing had happened that could leave a transaction in doubt.
+var errFalseDoubt = errors.New("false doubt")
 
 // String tells the end of the transaction.
 func (r *Record) String() string {

@@ -73,7 +73,7 @@ func (x *session) walk(r strictkv.Range, leave int) {
 
 // sawSince records that something was so at an instant since the walk began.
 func (x *session) sawSince(walk *Record, op history.Op) {
-	r := x.l.begin("item", x.id, x.txs[x.next])
+	r := x.l.begin("item", x.rt, x.id, x.txs[x.next])
 	r.Invoked, r.Ops = walk.Invoked, []history.Op{op}
 	x.l.end(r, nil)
 }
@@ -83,7 +83,7 @@ func (x *session) sawSince(walk *Record, op history.Op) {
 func (x *session) drop() {
 	all := make([]*Record, len(x.keys()))
 	for i, k := range x.keys() {
-		all[i] = x.l.begin("drop", x.id, x.txs[x.next])
+		all[i] = x.l.begin("drop", x.rt, x.id, x.txs[x.next])
 		all[i].Ops = []history.Op{history.Delete(k)}
 		if x.l.Drafted != nil {
 			x.l.Drafted(all[i])
@@ -99,7 +99,7 @@ func (x *session) drop() {
 }
 
 func (x *session) begin(name string) *Record {
-	r := x.l.begin(name, x.id, x.txs[x.next])
+	r := x.l.begin(name, x.rt, x.id, x.txs[x.next])
 	x.under.Add(1)
 	return r
 }

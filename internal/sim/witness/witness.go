@@ -35,6 +35,8 @@ type Witness struct {
 	attempts map[txid.ID]*attempt
 	// values are the external values that are there, by object name.
 	values map[string]bool
+	// writers counts the writers that a cell has had.
+	writers map[string]int
 }
 
 // held is what is in an object.
@@ -61,6 +63,7 @@ func New(fail func(error), now func() time.Duration, horizon time.Duration) *Wit
 	return &Witness{
 		fail: fail, now: now, horizon: horizon,
 		cells: map[string]held{}, attempts: map[txid.ID]*attempt{}, values: map[string]bool{},
+		writers: map[string]int{},
 	}
 }
 
@@ -78,6 +81,9 @@ func (w *Witness) Put(name string, data []byte, v backend.Version) {
 	}
 	old := w.at(name)
 	w.cells[name] = held{next, v, w.now()}
+	if next.Writer != old.Writer {
+		w.writers[name]++
+	}
 	if old.Intent != nil && !next.Holds(old.Intent.Tx) {
 		w.left(name, old, next)
 	}
@@ -89,6 +95,20 @@ func (w *Witness) Put(name string, data []byte, v backend.Version) {
 		if _, kept := next.Mark(m.Tx); !kept {
 			w.unmarked(name, m.Tx)
 		}
+	}
+}
+
+// Overrun returns a function that tells whether a cell has since had as many writers as it
+// remembers.
+func (w *Witness) Overrun() func() bool {
+	before := maps.Clone(w.writers)
+	return func() bool {
+		for name, n := range w.writers { // any order: one is enough
+			if n-before[name] >= cell.RecentMax {
+				return true
+			}
+		}
+		return false
 	}
 }
 
