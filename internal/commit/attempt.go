@@ -131,7 +131,7 @@ func (a *attempt) conclude(how end, err error) (over bool, _ error) {
 // newAttempt prepares the writes of an attempt.
 func (t *txn) newAttempt(p *plan) *attempt {
 	a := &attempt{
-		t: t, ctx: t.ctx, id: txid.New(t.e.rt.Uint64), mode: p.mode(), members: p.members,
+		t: t, ctx: t.ctx, id: txid.New(t.e.rt.Entropy), mode: p.mode(), members: p.members,
 	}
 	a.until = t.e.rt.Now().Add(attemptMax)
 	for _, m := range a.members {

@@ -256,7 +256,7 @@ func (t *txn) tryFirst(
 // newLocking prepares an attempt that begins by locking its primary.
 func (t *txn) newLocking(m *member) *attempt {
 	a := &attempt{
-		t: t, ctx: t.ctx, id: txid.New(t.e.rt.Uint64), mode: cell.Pending,
+		t: t, ctx: t.ctx, id: txid.New(t.e.rt.Entropy), mode: cell.Pending,
 		members: []*member{m}, until: t.e.rt.Now().Add(attemptMax),
 	}
 	a.list = cell.Members{

@@ -2,13 +2,15 @@ package seam
 
 import (
 	"context"
+	crand "crypto/rand"
+	"encoding/binary"
 	"math/rand/v2"
 	"sync"
 	"time"
 )
 
-// Real is the runtime of a program: goroutines, the system's clock, and Go's
-// randomly seeded generator.
+// Real is the runtime of a program: goroutines, the system's clock, Go's randomly seeded
+// generator, and the system's.
 func Real() Runtime { return realRuntime{} }
 
 type realRuntime struct{}
@@ -32,6 +34,13 @@ func grow(i int) byte {
 func (realRuntime) Now() time.Time { return time.Now() }
 
 func (realRuntime) Uint64() uint64 { return rand.Uint64() }
+
+// Entropy asks the system each time: what is drawn ahead is in memory, and cloned with it.
+func (realRuntime) Entropy() uint64 {
+	var b [8]byte
+	_, _ = crand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
 
 func (realRuntime) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {

@@ -26,8 +26,12 @@ type Runtime interface {
 	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
 	// WithCancel derives a context that ends when cancel is called.
 	WithCancel(ctx context.Context) (context.Context, context.CancelFunc)
-	// Uint64 returns 64 random bits.
+	// Uint64 returns 64 random bits, for choices that may be repeated: a clone of the
+	// process, made with its memory, draws the same.
 	Uint64() uint64
+	// Entropy returns 64 random bits that nobody else draws, no clone of the process
+	// either: for what must be unique.
+	Entropy() uint64
 }
 
 // Event happens at most once.

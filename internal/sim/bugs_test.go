@@ -26,6 +26,23 @@ var bugs = []bug{
 		`return e.read && w != e.writer && rd.Version != e.base.Version ||`, "",
 	},
 	{
+		"attempts named by what a clone draws too", "internal/commit/attempt.go",
+		`txid.New(t.e.rt.Entropy)`,
+		`txid.New(t.e.rt.Uint64)`, "",
+	},
+	{
+		"a refusal that proves nothing, told as doubt", "internal/commit/validate.go",
+		`proof = proof || t.e.st.SendsOnce();`,
+		`proof = proof && true;`, "deep",
+	},
+	{
+		"a base from long ago, where writes may be repeated", "internal/commit/plan.go",
+		`	if st.SendsOnce() {
+		return nil`,
+		`	if true || st.SendsOnce() {
+		return nil`, "deep",
+	},
+	{
 		"an unknown outcome taken for failure", "internal/store/write.go",
 		`	case errors.Is(err, backend.ErrOutcomeUnknown):
 		return Unknown`,

@@ -30,6 +30,7 @@ type params struct {
 	inline    int  // the size up to which values live in cells
 	pageMax   int  // objects in a page of a listing; 0 is the store's
 	newest    bool // calls that are neither chosen nor harmed: the newest first
+	clones    bool // all processes draw the same random choices
 	once      bool // the store declares that a write takes effect once at most
 }
 
@@ -55,7 +56,7 @@ func newParams(cfg Config) params {
 	values := baton.Derive(cfg.Seed, 8)
 	p.inline = []int{0, 5, 6, 1 << 20, 1 << 20, 1 << 20}[values.Below(6)]
 	declares := baton.Derive(cfg.Seed, 10)
-	p.once = declares.Below(2) == 0
+	p.once, p.clones = declares.Below(2) == 0, declares.Below(8) == 0
 	if pages := baton.Derive(cfg.Seed, 9); program.Scans(cfg.Workload) {
 		p.pageMax = []int{0, 0, 1, 2, 3, 5}[pages.Below(6)]
 	}
@@ -100,8 +101,12 @@ func (s *Sim) start() {
 
 // launch starts a process with clients.
 func (s *Sim) launch(clients []*program.Client) {
-	random := baton.Derive(s.cfg.Seed, 4, uint64(s.born))
-	p := &process{Process: s.world.NewProcess(s.born, random), s: s, clients: clients}
+	source := uint64(s.born)
+	if s.params.clones {
+		source = 0
+	}
+	random, unique := baton.Derive(s.cfg.Seed, 4, source), baton.Derive(s.cfg.Seed, 11, uint64(s.born))
+	p := &process{Process: s.world.NewProcess(s.born, random, unique), s: s, clients: clients}
 	s.born++
 	s.processes = append(s.processes, p)
 	for _, c := range clients {

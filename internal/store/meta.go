@@ -63,7 +63,7 @@ func (s *Store) openMeta(ctx context.Context, p Probe) (meta, error) {
 	case err != nil:
 		return m, err
 	case at == "":
-		m.id = txid.New(s.rt.Uint64)
+		m.id = txid.New(s.rt.Entropy)
 		if p == ProbeNever {
 			return s.writeMeta(ctx, m, at)
 		}

@@ -69,7 +69,7 @@ type subject struct {
 }
 
 func newTrial(s *Store) *trial {
-	id := txid.New(s.rt.Uint64).String()
+	id := txid.New(s.rt.Entropy).String()
 	t, names := &trial{Store: s, prefix: keyspace.Clock(id)}, keyspace.Probes(id)
 	for i, x := range t.subjects() {
 		x.name = names[i]

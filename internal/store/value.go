@@ -38,7 +38,7 @@ func valueName(cellName, ref string) string { return keyspace.Value(cellName, Re
 // NewValue describes an external value that is to be written, under a new id.
 func (s *Store) NewValue(data []byte) cell.Value {
 	return cell.Value{
-		Kind: cell.External, Ref: txid.New(s.rt.Uint64).String(),
+		Kind: cell.External, Ref: txid.New(s.rt.Entropy).String(),
 		Size: uint64(len(data)), Sum: crc32.Checksum(data, castagnoli),
 	}
 }
@@ -222,7 +222,7 @@ func (s *Store) Remove(ctx context.Context, name string, v backend.Version) (Res
 // StoreTime asks for the store's time, by an object that it writes and removes: the time
 // was that at some instant within the call, in the store's resolution.
 func (s *Store) StoreTime(ctx context.Context) (time.Time, error) {
-	name := keyspace.Clock(txid.New(s.rt.Uint64).String())
+	name := keyspace.Clock(txid.New(s.rt.Entropy).String())
 	var at time.Time
 	err := s.retry(ctx, func(ctx context.Context) error {
 		s.counts.Puts.Add(1)

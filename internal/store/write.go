@@ -41,7 +41,7 @@ type Write struct {
 
 // Prepare makes the write that replaces at by next.
 func (s *Store) Prepare(at Snapshot, next *cell.Cell) *Write {
-	return &Write{At: at, Next: next, data: cell.Encode(next, s.rt.Uint64())}
+	return &Write{At: at, Next: next, data: cell.Encode(next, s.rt.Entropy())}
 }
 
 // SendsOnce tells whether a refusal is no echo for certain: nobody on the way to the store

@@ -33,14 +33,6 @@ type Bucket struct {
 	handles []*strictkv.DB
 }
 
-// cloud is a simulated store that is reached by a network, as real ones are.
-type cloud struct{ *simulated.Backend }
-
-// Capabilities: what is on its way may arrive twice, for all that the caller knows.
-func (cloud) Capabilities() backend.Capabilities {
-	return backend.Capabilities{ConditionalDelete: true}
-}
-
 // Open makes a bucket. A simulated one must be opened, used and closed within one call of
 // virtual.Run.
 func Open(ctx context.Context, o Options) (*Bucket, error) {
@@ -62,7 +54,7 @@ func Open(ctx context.Context, o Options) (*Bucket, error) {
 // way is one more process's way to the store.
 func (b *Bucket) way(ctx context.Context) (backend.Backend, error) {
 	if b.sim != nil {
-		return cloud{b.sim}, nil
+		return b.sim, nil
 	}
 	opened, err := bucketurl.Open(ctx, b.url)
 	if err != nil {
@@ -96,7 +88,7 @@ func (b *Bucket) Handles() []*strictkv.DB { return b.handles }
 func (b *Bucket) Raw() raw.Store {
 	prefix := b.name + "-raw"
 	if b.sim != nil {
-		return raw.Store{Backend: cloud{b.sim}, Prefix: prefix}
+		return raw.Store{Backend: b.sim, Prefix: prefix}
 	}
 	return raw.Store{Backend: b.objects, Prefix: prefix}
 }

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func world(t *testing.T, o baton.Options) (*baton.World, *baton.Process) {
 	w := baton.New(o)
 	t.Cleanup(w.Unwind)
-	return w, w.NewProcess(0, 1)
+	return w, w.NewProcess(0, 1, 2)
 }
 
 // run runs all that is ready, and lets time pass, until nothing is left.

@@ -15,14 +15,16 @@ type Process struct {
 	w      *World
 	id     int
 	random Source
+	unique Source
 	frozen []*Task // those that it had when it was killed
 }
 
 var _ seam.Runtime = (*Process)(nil)
 
-// NewProcess returns a process with a source of randomness of its own.
-func (w *World) NewProcess(id int, random Source) *Process {
-	return &Process{w: w, id: id, random: random}
+// NewProcess returns a process with sources of randomness. Processes with the same random are
+// clones; no two have the same unique.
+func (w *World) NewProcess(id int, random, unique Source) *Process {
+	return &Process{w: w, id: id, random: random, unique: unique}
 }
 
 // ID is the number given to NewProcess.
@@ -36,6 +38,9 @@ func (p *Process) Now() time.Time { return epoch.Add(p.w.now) }
 
 // Uint64 implements seam.Runtime.
 func (p *Process) Uint64() uint64 { return p.random.Next() }
+
+// Entropy implements seam.Runtime.
+func (p *Process) Entropy() uint64 { return p.unique.Next() }
 
 // Sleep implements seam.Runtime.
 func (p *Process) Sleep(ctx context.Context, d time.Duration) error {
