@@ -117,7 +117,8 @@ func (c Condition) Valid() bool { return c.absent != (c.version != "") }
 type Backend interface {
 	// Get returns the object. If known is not empty and still is the object's
 	// version, it returns ErrNotModified instead, and no data are transferred.
-	// An object that does not exist is ErrNotFound.
+	// An object that does not exist is ErrNotFound. Beside these errors the Object
+	// may tell the Time, and nothing else.
 	Get(ctx context.Context, name string, known Version) (Object, error)
 
 	// Put writes the object if c holds, atomically, and returns its new version.

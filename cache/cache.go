@@ -31,6 +31,7 @@ type Cache struct {
 	size    int64
 	recent  ring
 	shelves map[place]*shelf
+	clocks  map[string]*Clock // by the id of the database
 }
 
 // Entry is what is known of one object.
@@ -60,7 +61,7 @@ type Entry struct {
 // entry takes there; an entry that is larger than that is not kept. A size of zero
 // or less keeps nothing.
 func New(size int64) *Cache {
-	c := &Cache{max: max(size, 0), shelves: map[place]*shelf{}}
+	c := &Cache{max: max(size, 0), shelves: map[place]*shelf{}, clocks: map[string]*Clock{}}
 	c.recent.init()
 	return c
 }
@@ -79,14 +80,21 @@ func (c *Cache) Size() int64 {
 
 // Space is the part of a cache that belongs to one database.
 type Space struct {
+	// Clock is the store's.
+	*Clock
 	cache         *Cache
 	cells, values slot // guarded by cache.mu
 }
 
 // Space returns the part for the database with that id.
 func (c *Cache) Space(id string) *Space {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.clocks[id] == nil {
+		c.clocks[id] = &Clock{}
+	}
 	return &Space{
-		cache: c, cells: slot{place: place{id, cells}}, values: slot{place: place{id, values}},
+		Clock: c.clocks[id], cache: c, cells: slot{place: place{id, cells}}, values: slot{place: place{id, values}},
 	}
 }
 

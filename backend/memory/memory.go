@@ -74,9 +74,9 @@ func (b *Backend) Get(
 	b.mu.RUnlock()
 	switch {
 	case !ok:
-		return backend.Object{}, &callError{"get", name, backend.ErrNotFound}
+		return backend.Object{Time: now}, &callError{"get", name, backend.ErrNotFound}
 	case known != "" && o.version == known:
-		return backend.Object{}, &callError{"get", name, backend.ErrNotModified}
+		return backend.Object{Time: now}, &callError{"get", name, backend.ErrNotModified}
 	}
 	return backend.Object{Data: o.data, Version: o.version, Time: now}, nil
 }

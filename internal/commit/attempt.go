@@ -51,8 +51,12 @@ type attempt struct {
 	raced bool
 	// stale is set when validation has found that the function must run again.
 	stale bool
-	// until is when it must be over.
-	until time.Time
+	// born is when it began, or the oldest of the uploads that it links: by the store's clock,
+	// when the first of its requests was answered.
+	born store.Moment
+	// start is the store's time at its beginning, or earlier; first and last bound when its
+	// writes have landed. All are zero while they are not known.
+	start, first, last time.Time
 }
 
 // end is how an attempt ended.
@@ -116,6 +120,9 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 func (a *attempt) conclude(how end, err error) (over bool, _ error) {
 	switch how {
 	case committed:
+		if err := a.restore(); err != nil {
+			return true, a.doubtful(err)
+		}
 		a.succeed()
 		return true, nil
 	case inDoubt:
@@ -133,7 +140,7 @@ func (t *txn) newAttempt(p *plan) *attempt {
 	a := &attempt{
 		t: t, ctx: t.ctx, id: txid.New(t.e.rt.Entropy), mode: p.mode(), members: p.members,
 	}
-	a.until = t.e.rt.Now().Add(attemptMax)
+	a.begin()
 	for _, m := range a.members {
 		a.endBefore(m.e.upload)
 	}
@@ -168,9 +175,18 @@ func (t *txn) newAttempt(p *plan) *attempt {
 	return a
 }
 
+// begin notes when it does.
+func (a *attempt) begin() {
+	now := a.t.e.st.Moment()
+	a.born.Here, a.start = now.Here, now.There
+}
+
 // run takes the attempt to its end. An error with dead ends the transaction.
 func (a *attempt) run(p *plan) (end, error) {
 	how, err := a.land(p)
+	if how == goesOn && err == nil && a.apart() {
+		how, err = a.together()
+	}
 	if how != goesOn || err != nil {
 		return how, err
 	}
@@ -234,6 +250,9 @@ func (a *attempt) landWave(p *plan, todo []*member) (end, error) {
 			return nil
 		})
 		cancel()
+		for _, m := range todo {
+			a.landedAt(m.landed.Told)
+		}
 		unknown, how, cause := answers(todo)
 		if how == dead && cause == nil {
 			echoes, proof, err := a.reread(p)
@@ -446,10 +465,10 @@ func (a *attempt) doubtful(err error) error {
 		names[i] = m.e.name
 	}
 	if m := a.members[0]; a.mode == 0 {
-		t.e.rs.UnlinkByWrite(a.id, m.writer, m.write)
+		t.e.rs.UnlinkByWrite(a.id, m.writer, m.write, a.expired)
 	} else {
 		t.e.rs.Resolve(a.id, names, a.mode == cell.Pending)
-		t.e.rs.UnlinkIfDead(a.id, a.mode, a.linking())
+		t.e.rs.UnlinkIfDead(a.id, a.mode, a.linking(), a.expired)
 	}
 	return &InDoubtError{Attempt: a.id, Names: names, Err: t.whyDoubt(err)}
 }

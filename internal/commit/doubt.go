@@ -3,6 +3,7 @@ package commit
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -18,11 +19,8 @@ const (
 	// resendPauseMin and resendPauseMax bound the pause before that.
 	resendPauseMin = 20 * time.Millisecond
 	resendPauseMax = 2 * time.Second
-	// attemptMax is how long an attempt may last, by its client's clock. An absent object
-	// is the one state that recurs, and external values that no cell points to are
-	// garbage after a while: so within a sweep's horizon an attempt must be over, its
-	// last resend and the conclusions from what its owner reads included.
-	attemptMax = 15 * time.Minute
+	// attemptMax is how long an attempt may last.
+	attemptMax = store.AttemptMax
 	// liftsMax bounds how often a condemned tombstone is rewritten.
 	liftsMax = 20
 )
@@ -31,7 +29,7 @@ const (
 var errExpired = fmt.Errorf("%w: the attempt took longer than %v",
 	backend.ErrUnavailable, attemptMax)
 
-func (a *attempt) expired() bool { return a.t.e.rt.Now().After(a.until) }
+func (a *attempt) expired() bool { return a.t.e.st.Age(a.born) > attemptMax }
 
 // late ends an attempt that has lasted too long, before its writes are sent once more, or
 // at all.
@@ -111,7 +109,7 @@ func (a *attempt) tell(m *member, s store.Snapshot) end {
 		if m.result != store.Applied {
 			a.t.e.rs.Replaced(m.write)
 		}
-		m.result, m.landed = store.Applied, s
+		a.found(m, s)
 		return goesOn
 	case s.Cell.Names(a.id):
 		return committed
@@ -123,6 +121,66 @@ func (a *attempt) tell(m *member, s store.Snapshot) end {
 		return dead
 	}
 	return inDoubt
+}
+
+// landedAt notes when a member's write was answered, by the store's clock.
+func (a *attempt) landedAt(told time.Time) {
+	if told.IsZero() {
+		return
+	}
+	a.born = a.born.Earlier(store.Moment{Here: a.born.Here, There: told})
+	if a.first.IsZero() || told.Before(a.first) {
+		a.first = told
+	}
+	if told.After(a.last) {
+		a.last = told
+	}
+}
+
+// found notes that a member's write has landed, as a read has shown: at some time since the
+// attempt began.
+func (a *attempt) found(m *member, s store.Snapshot) {
+	m.result, m.landed = store.Applied, s
+	a.landedAt(s.Told)
+	if !a.start.IsZero() {
+		a.first = a.start
+	}
+}
+
+// apart tells whether members' writes may have landed so far apart that a sweep came between:
+// another client may have made an absent member a tombstone, which killed the attempt, and
+// settled others; when the tombstone was gone, the late write landed.
+func (a *attempt) apart() bool {
+	return len(a.members) > 1 && a.last.Sub(a.first) > attemptMax
+}
+
+// together reads all members again, all of whose writes have landed, and goes on if each of
+// them holds the intent. If one does not, and has no mark, but another still does, the attempt
+// is dead.
+func (a *attempt) together() (end, error) {
+	seen := make([]store.Snapshot, len(a.members))
+	err := seam.Each(a.t.e.rt, len(a.members), func(i int) (err error) {
+		seen[i], err = a.t.e.rs.Read(a.ctx, a.members[i].e.name)
+		return err
+	})
+	if err != nil {
+		return a.leaving(), err
+	}
+	held := func(s store.Snapshot) bool { return s.Cell.Holds(a.id) }
+	holder := slices.IndexFunc(seen, held)
+	switch {
+	case slices.ContainsFunc(seen, func(s store.Snapshot) bool { return s.Cell.Names(a.id) }):
+		return committed, nil
+	case !slices.ContainsFunc(seen, func(s store.Snapshot) bool { return !held(s) }):
+		return goesOn, nil
+	case a.mode == cell.Pending:
+		return dead, nil // the commit write was not sent
+	case holder >= 0:
+		if s, err := a.t.e.rs.Read(a.ctx, seen[holder].Name); err == nil && held(s) {
+			return dead, nil
+		}
+	}
+	return a.askMembers()
 }
 
 // tells: the cell is off and does not name the attempt, which would be among its

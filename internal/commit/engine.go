@@ -253,7 +253,7 @@ func (e *Engine) Read(
 	rd, ok := resolve.Reading{}, false
 	if staleness > 0 {
 		rd, ok = e.rs.Cached(name)
-		ok = ok && e.rt.Now().Sub(rd.Until) <= staleness
+		ok = ok && e.st.Fresh(rd.Until, e.rt.Now(), staleness)
 	}
 	if ok {
 		e.stats.Hits.Add(1)

@@ -257,12 +257,13 @@ func (t *txn) tryFirst(
 func (t *txn) newLocking(m *member) *attempt {
 	a := &attempt{
 		t: t, ctx: t.ctx, id: txid.New(t.e.rt.Entropy), mode: cell.Pending,
-		members: []*member{m}, until: t.e.rt.Now().Add(attemptMax),
+		members: []*member{m},
 	}
 	a.list = cell.Members{
 		List: []cell.Member{{Name: m.e.name, Expected: string(m.base.Version)}}, Long: true,
 	}
 	a.locking = true
+	a.begin()
 	m.write = t.e.st.Prepare(m.base.Snapshot, cell.Place(m.base.Cell, m.fold, a.intent(m)))
 	return a
 }

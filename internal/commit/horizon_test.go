@@ -2,13 +2,16 @@ package commit_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
+	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
 )
 
@@ -44,24 +47,92 @@ func TestAttemptThatLastsTooLongIsInDoubt(t *testing.T) {
 }
 
 // An attempt that waits so long before it is sent that its values may be garbage is given
-// up, and made anew with new ones.
+// up, and made anew with new ones. How long that was may be known by the store's clock alone.
 func TestValueOfAnAttemptThatWaitedTooLong(t *testing.T) {
+	for name, wait := range map[string]func(w *world){
+		"by all clocks":        func(*world) { pass(20 * time.Minute) },
+		"by the store's clock": func(w *world) { w.Leap(20 * time.Minute) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.Value(1, "=a")
+				h := w.handle()
+				big := make([]byte, commit.InlineMax+1)
+				h.Before(faulty.Get, "=a", 0, func(context.Context) error {
+					pass(time.Second) // the value is uploaded
+					wait(w)
+					return nil
+				})
+				h.must(func(tx *commit.Tx) error { return tx.Write("=a", big) })
+				h.drain()
+				assert.Len(t, h.uploads("=a"), 2, "uploads")
+			})
+		})
+	}
+}
+
+// uploads are the names of the objects written, but a cell's.
+func (h *handle) uploads(cell string) (names []string) {
+	for _, put := range h.Sent(faulty.Put, "") {
+		if put.Name != prefix+cell {
+			names = append(names, put.Name)
+		}
+	}
+	return names
+}
+
+// An insert that links a value stands still on its way, for so long that a sweep has fenced
+// it off, removed the value, and then the fence. No clock of the client has told.
+func TestValueThatIsGoneWhenItsLinkLands(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.Value(1, "=a")
-		h := w.handle()
+		h := w.handleOnce()
 		big := make([]byte, commit.InlineMax+1)
-		h.Before(faulty.Get, "=a", 0, func(context.Context) error {
-			pass(20 * time.Minute)
+		h.Before(faulty.Put, "=a", 0, func(context.Context) error {
+			w.Leap(100 * time.Hour)
+			w.Remove(strings.TrimPrefix(h.uploads("=a")[0], prefix))
 			return nil
 		})
-		h.must(func(tx *commit.Tx) error { return tx.Write("=a", big) })
+		h.must(func(tx *commit.Tx) error { return tx.Insert("=a", big) })
 		h.drain()
-		values := 0
-		for _, put := range h.Sent(faulty.Put, "") {
-			if put.Name != prefix+"=a" {
-				values++
-			}
-		}
-		assert.Equal(t, 2, values, "uploads")
+		v, _ := w.handle().read("=a")
+		assert.Len(t, v, len(big), "what was acknowledged is there")
 	})
+}
+
+// Of two absent members one is written; the other write stands still, before it is sent again,
+// for so long that the tombstone which has killed the attempt is gone when it lands.
+func TestWritesThatLandDaysApart(t *testing.T) {
+	for name, fn := range map[string]func(tx *commit.Tx) error{
+		"staged": insert("=a", "=b"), "pending": func(tx *commit.Tx) error {
+			if err := look(tx, "=r"); err != nil {
+				return err
+			}
+			return insert("=a", "=b")(tx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.Value(1, "=r")
+				h := w.handleOnce()
+				h.must(func(tx *commit.Tx) error { return look(tx, "=r") }) // tells the time
+				h.Before(faulty.Put, "=a", 0, func(context.Context) error {
+					return backend.ErrOutcomeUnknown
+				})
+				h.Before(faulty.Put, "=a", 1, func(context.Context) error {
+					w.Leap(100 * time.Hour)
+					c, _ := w.Cell("=b")
+					w.Put("=b", cell.Resolve(c, cell.Fold{Outcome: cell.Dead}))
+					return nil
+				})
+				runs, err := h.tx(context.Background(), fn)
+				require.NoError(t, err)
+				assert.Equal(t, 1, runs)
+				h.drain()
+				for _, key := range []string{"=a", "=b"} {
+					v, _ := w.handle().read(key)
+					assert.Equal(t, "inserted", v, key)
+				}
+			})
+		})
+	}
 }

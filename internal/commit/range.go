@@ -72,7 +72,11 @@ func (tx *Tx) startScan(r scan.Range) (*scanning, error) {
 	t.e.memory.Use()
 	o := scan.WalkOptions{Known: tx.known}
 	if t.o.Staleness > 0 && len(o.Known) == 0 {
-		o.Known = t.e.memory.Recall(r, t.start.Add(-t.o.Staleness))
+		since := t.start.Add(-t.o.Staleness)
+		if trusted := t.e.st.Trusted(); trusted.After(since) {
+			since = trusted
+		}
+		o.Known = t.e.memory.Recall(r, since)
 	}
 	s := &scanning{tx: tx, r: r, span: scan.NewSpan(r, &tx.kept)}
 	s.walk = t.e.scans.Walk(t.ctx, r, o)
@@ -281,7 +285,7 @@ func (t *txn) snapshotAll(reads []*entry, spans []*scan.Span) bool {
 			return false
 		}
 	}
-	return t.start.Sub(at) <= t.o.Staleness
+	return t.e.st.Fresh(at, t.start, t.o.Staleness)
 }
 
 // forget makes the memory of scans forget what an attempt has written.

@@ -308,7 +308,7 @@ func (t *txn) recent(rd resolve.Reading) bool {
 	if t.o.Staleness <= 0 {
 		return !t.e.st.Doubtful(rd.Snapshot)
 	}
-	return t.e.rt.Now().Sub(rd.Until) <= t.o.Staleness
+	return t.e.st.Fresh(rd.Until, t.e.rt.Now(), t.o.Staleness)
 }
 
 // Write stages a value for a key. If the key's cell is not known, it is fetched from

@@ -114,7 +114,7 @@ func (t *txn) snapshot(reads []*entry) bool {
 			until = e.base.Until
 		}
 	}
-	return !since.After(until) && t.start.Sub(until) <= t.o.Staleness
+	return !since.After(until) && t.e.st.Fresh(until, t.start, t.o.Staleness)
 }
 
 // validate reads keys again, in parallel, and compares the writers. If one differs,
@@ -182,7 +182,7 @@ func (a *attempt) reread(p *plan) (echoes []*member, proof bool, err error) {
 		switch {
 		case m.result == store.Unknown && m.refused.Cell.Holds(a.id): // it has landed
 			t.e.rs.Replaced(m.write)
-			m.result, m.landed = store.Applied, m.refused
+			a.found(m, m.refused)
 		case m.result != store.Refused:
 		case shows:
 			m.result = store.Unknown

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
@@ -37,7 +36,7 @@ const (
 type upload struct {
 	name   string // of the cell
 	data   []byte
-	begun  time.Time
+	begun  store.Moment // by the store's clock: when it was answered, once done is set
 	cancel context.CancelFunc
 
 	done  seam.Event
@@ -60,26 +59,53 @@ func (t *txn) startUpload(name string, data []byte) *upload {
 	rt := t.e.rt
 	ctx, cancel := rt.WithCancel(t.ctx)
 	u := &upload{
-		name: name, data: data, begun: rt.Now(), cancel: cancel, done: rt.NewEvent(),
+		name: name, data: data, begun: store.Moment{Here: rt.Now()}, cancel: cancel, done: rt.NewEvent(),
 		value: t.e.st.NewValue(data),
 	}
 	t.uploads = append(t.uploads, u)
 	rt.Go(func() {
 		defer cancel()
-		u.value, u.err = t.e.st.Upload(ctx, name, u.value, data)
+		u.value, u.begun.There, u.err = t.e.st.Upload(ctx, name, u.value, data)
 		u.done.Set()
 	})
 	return u
 }
 
-// aged tells whether an upload is too old for a new attempt to link it.
-func (t *txn) aged(u *upload) bool { return t.e.rt.Now().Sub(u.begun) >= uploadAgeMax }
+// since is when the upload began. What it is by the store's clock is known in the end.
+func (u *upload) since() store.Moment {
+	if u.done.IsSet() {
+		return u.begun
+	}
+	return store.Moment{Here: u.begun.Here}
+}
+
+// aged tells whether an upload is too old for a new attempt to link it. A sweep fences a cell
+// before it removes a value of it. So a write that links one is refused if it is based on what
+// the cell was before; what it is now was read later, and by the store's clock, which the
+// answer has told, the value is then too old.
+func (t *txn) aged(u *upload) bool { return t.e.st.Age(u.since()) >= uploadAgeMax }
 
 // endBefore makes an attempt that links a value end before that may be garbage.
 func (a *attempt) endBefore(u *upload) {
-	if u != nil && u.begun.Add(attemptMax).Before(a.until) {
-		a.until = u.begun.Add(attemptMax)
+	if u != nil {
+		a.born = a.born.Earlier(u.since())
 	}
+}
+
+// restore writes values once more that may be gone, though their cells link them now: they
+// have got old, by the store's clock, while the write that links them was on its way. (Where
+// there was no object, a sweep's fence is a tombstone, which may be gone by then as well.)
+func (a *attempt) restore() error {
+	var old []*member
+	for _, m := range a.members {
+		if u := m.e.upload; m.action == cell.Put && u != nil && a.t.e.st.Age(u.since()) > attemptMax {
+			old = append(old, m)
+		}
+	}
+	return seam.Each(a.t.e.rt, len(old), func(i int) error {
+		u := old[i].e.upload
+		return a.t.e.st.Restore(a.t.ctx, u.name, u.value, u.data)
+	})
 }
 
 // uploaded waits until the external values of the write set are there. One that has got

@@ -3,6 +3,7 @@ package resolve
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/seam"
@@ -21,10 +22,18 @@ const (
 // fates remembers which attempts are final, and of the committed ones which
 // members are known not to hold their intent any more, so that marks can go.
 type fates struct {
+	clock clock
+
 	mu     seam.Mutex // guards all below
 	byTx   map[txid.ID]*fate
 	order  []txid.ID // oldest first
 	listed int       // lengths of the lists
+}
+
+// clock tells how old is what is known.
+type clock interface {
+	Moment() store.Moment
+	Age(m store.Moment) time.Duration
 }
 
 type fate struct {
@@ -32,6 +41,9 @@ type fate struct {
 	// since is the logical time at which the outcome became known here. What was
 	// read before proves nothing about the members of a committed attempt.
 	since uint64
+	// known is when a dead attempt was last found to be so. That does not hold for ever: a
+	// write of it that comes very late may find absent again what it expects to be.
+	known store.Moment
 	// list names all members, if that is known; clear tells of each whether it is
 	// known not to hold the intent, and left counts the others.
 	list  []cell.Member
@@ -41,23 +53,28 @@ type fate struct {
 	cleared bool
 }
 
-func newFates() *fates { return &fates{byTx: map[txid.ID]*fate{}} }
+func newFates(c clock) *fates { return &fates{clock: c, byTx: map[txid.ID]*fate{}} }
 
 // outcome is Undecided for an attempt that is not known to be final.
 func (f *fates) outcome(tx txid.ID) cell.Outcome {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if x := f.byTx[tx]; x != nil {
+	if x := f.byTx[tx]; x != nil && !f.aged(x) {
 		return x.outcome
 	}
 	return cell.Undecided
+}
+
+// aged tells whether an attempt was found dead too long ago to still count on it.
+func (f *fates) aged(x *fate) bool {
+	return x.outcome == cell.Dead && f.clock.Age(x.known) > store.AttemptMax
 }
 
 // since is the logical time from which the attempt is known to be final, if it is.
 func (f *fates) since(tx txid.ID) (uint64, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if x := f.byTx[tx]; x != nil {
+	if x := f.byTx[tx]; x != nil && !f.aged(x) {
 		return x.since, true
 	}
 	return 0, false
@@ -73,8 +90,14 @@ func (f *fates) settle(tx txid.ID, o cell.Outcome, m cell.Members, now uint64) {
 		x = &fate{outcome: o, since: now}
 		f.remember(tx, x)
 	}
+	if x.outcome == cell.Dead && o == cell.Committed && f.aged(x) {
+		x.outcome, x.since = o, now
+	}
 	if x.outcome != o {
 		panic("resolve: attempt " + tx.String() + " both committed and dead")
+	}
+	if o == cell.Dead {
+		x.known = f.clock.Moment()
 	}
 	f.learnList(x, m)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -73,7 +74,7 @@ func TestListIsDroppedOnceCleared(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFates()
+			f := newFates(&still{})
 			f.settle(tx, cell.Committed, m, 1)
 			require.False(t, f.isCleared(tx, m, "", nothing))
 			clear(f)
@@ -94,7 +95,7 @@ func TestListIsDroppedOnceCleared(t *testing.T) {
 // A member counts once, and a name that is no member's does not count.
 func TestEachMemberIsClearedByItself(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 8, 9, 100} {
-		f, tx, m := newFates(), attempt(1), membersOf(n)
+		f, tx, m := newFates(&still{}), attempt(1), membersOf(n)
 		f.settle(tx, cell.Committed, m, 1)
 		for i, x := range m.List {
 			for _, name := range []string{"=", "=0001x", "=zzzzz"} {
@@ -110,7 +111,7 @@ func TestEachMemberIsClearedByItself(t *testing.T) {
 }
 
 func TestMemoryOfListsIsBounded(t *testing.T) {
-	f, m := newFates(), membersOf(1000)
+	f, m := newFates(&still{}), membersOf(1000)
 	for i := range 200 {
 		f.settle(attempt(i), cell.Committed, m, uint64(i))
 		require.LessOrEqual(t, f.holding(), listedMax)
@@ -129,7 +130,7 @@ func TestMemoryOfListsIsBounded(t *testing.T) {
 }
 
 func TestMemoryOfAttemptsIsBounded(t *testing.T) {
-	f := newFates()
+	f := newFates(&still{})
 	for i := range 2*fatesMax + 10 {
 		if i%2 == 0 {
 			f.settle(attempt(i), cell.Committed, membersOf(2), uint64(i))
@@ -149,7 +150,7 @@ func TestMemoryOfAttemptsIsBounded(t *testing.T) {
 
 // The list of the oldest attempt is learned only now, and there is no room for it.
 func TestOldestLearnsItsListTooLate(t *testing.T) {
-	f, m := newFates(), membersOf(1000)
+	f, m := newFates(&still{}), membersOf(1000)
 	part := cell.Members{List: m.List[:1], Long: true}
 	f.settle(attempt(0), cell.Committed, part, 1)
 	for i := range listedMax / 1000 {
@@ -158,4 +159,29 @@ func TestOldestLearnsItsListTooLate(t *testing.T) {
 	f.isCleared(attempt(0), m, "", seenOff(attempt(0), m, true))
 	assert.LessOrEqual(t, f.holding(), listedMax)
 	assert.Equal(t, f.holding(), f.listed)
+}
+
+// still is a clock that stands still, but where a test moves it.
+type still struct{ age time.Duration }
+
+func (s *still) Moment() store.Moment { return store.Moment{} }
+
+func (s *still) Age(store.Moment) time.Duration { return s.age }
+
+// That an attempt is dead is not believed for ever: what it expects to be absent may be so
+// again when a very late write of it arrives.
+func TestDeathIsNotBelievedForEver(t *testing.T) {
+	c := &still{}
+	f, tx, m := newFates(c), attempt(1), membersOf(2)
+	f.settle(tx, cell.Dead, m, 1)
+	c.age = store.AttemptMax
+	assert.Equal(t, cell.Dead, f.outcome(tx))
+	assert.Panics(t, func() { f.settle(tx, cell.Committed, m, 2) })
+	c.age++
+	assert.Equal(t, cell.Undecided, f.outcome(tx))
+	_, known := f.since(tx)
+	assert.False(t, known)
+	f.settle(tx, cell.Committed, m, 3)
+	assert.Equal(t, cell.Committed, f.outcome(tx), "a commit is, for ever")
+	assert.Panics(t, func() { f.settle(tx, cell.Dead, m, 4) })
 }

@@ -51,7 +51,7 @@ type Resolver struct {
 func New(life context.Context, o Options) *Resolver {
 	r := &Resolver{
 		st: o.Store, rt: o.Store.Runtime(), patience: o.Patience,
-		fates: newFates(), met: newMet(), asked: map[txid.ID]*inquiry{},
+		fates: newFates(o.Store), met: newMet(), asked: map[txid.ID]*inquiry{},
 		hot: newHot(o.Store.Runtime()),
 	}
 	r.bg = newBackground(life, r, o)

@@ -54,8 +54,11 @@ type Linking struct {
 }
 
 // UnlinkIfDead settles an attempt in doubt, in the background, and removes the external
-// values that it would have linked if it turns out to be dead. It makes sure by a fence.
-func (r *Resolver) UnlinkIfDead(tx txid.ID, mode cell.Mode, members []Linking) {
+// values that it would have linked if it turns out to be dead. It makes sure by a fence. Once
+// late says so, the attempt is so old that nothing can be concluded any more.
+func (r *Resolver) UnlinkIfDead(
+	tx txid.ID, mode cell.Mode, members []Linking, late func() bool,
+) {
 	if !slices.ContainsFunc(members, func(m Linking) bool { return m.Ref != "" }) {
 		return
 	}
@@ -70,12 +73,12 @@ func (r *Resolver) UnlinkIfDead(tx txid.ID, mode cell.Mode, members []Linking) {
 			deciding = members[:1]
 		}
 		for _, m := range deciding {
-			if r.fates.outcome(tx) == cell.Undecided && r.bury(ctx, tx, m) != nil {
+			if r.fates.outcome(tx) == cell.Undecided && r.bury(ctx, tx, m, late) != nil {
 				return
 			}
 		}
 		for _, m := range members {
-			if m.Ref != "" && r.fates.outcome(tx) == cell.Dead {
+			if m.Ref != "" && r.fates.outcome(tx) == cell.Dead && !late() {
 				r.Unlink(m.Name, m.Ref)
 			}
 		}
@@ -84,7 +87,7 @@ func (r *Resolver) UnlinkIfDead(tx txid.ID, mode cell.Mode, members []Linking) {
 
 // bury concludes from one of the members that decide that the attempt is dead, if it can:
 // it is off and tells, or a fence at its expected version is accepted.
-func (r *Resolver) bury(ctx context.Context, tx txid.ID, m Linking) error {
+func (r *Resolver) bury(ctx context.Context, tx txid.ID, m Linking, late func() bool) error {
 	s, err := r.lookAt(ctx, tx, m.Member)
 	switch {
 	case err != nil:
@@ -95,7 +98,7 @@ func (r *Resolver) bury(ctx context.Context, tx txid.ID, m Linking) error {
 			r.Dead(tx)
 		}
 	case s.state == isOff && !s.Cell.Names(tx) && !m.Saw.IsZero() && s.Version != "" &&
-		s.Cell.ReachesBack(m.Saw):
+		s.Cell.ReachesBack(m.Saw) && !late():
 		r.Dead(tx)
 	}
 	return nil
@@ -103,8 +106,10 @@ func (r *Resolver) bury(ctx context.Context, tx txid.ID, m Linking) error {
 
 // UnlinkByWrite finds out, in the background, whether a direct write in doubt has been
 // applied, and removes the external value that it has unlinked, or has not linked. It makes
-// sure by a fence. What can't be told, or would need a new object, is left to a sweep.
-func (r *Resolver) UnlinkByWrite(tx txid.ID, saw txid.ID, w *store.Write) {
+// sure by a fence. What can't be told, would need a new object, or is late, is left to a sweep.
+func (r *Resolver) UnlinkByWrite(
+	tx txid.ID, saw txid.ID, w *store.Write, late func() bool,
+) {
 	if w.Next.Value.Ref == "" && w.At.Cell.Value.Ref == "" {
 		return
 	}
@@ -125,7 +130,8 @@ func (r *Resolver) UnlinkByWrite(tx txid.ID, saw txid.ID, w *store.Write) {
 				_, _, _ = r.st.Send(ctx, r.st.Prepare(s, cell.Fence(s.Cell)))
 				continue // the next look tells
 			}
-			if s.Version != "" && ref != "" && !s.Cell.Condemned && s.Cell.ReachesBack(saw) {
+			if s.Version != "" && ref != "" && !s.Cell.Condemned &&
+				s.Cell.ReachesBack(saw) && !late() {
 				r.Unlink(name, ref)
 			}
 			return

@@ -271,7 +271,7 @@ func TestWalkFetchesExternalValues(t *testing.T) {
 		w.fill(1)
 		small, big := []byte(strings.Repeat("s", 1<<20)), []byte(strings.Repeat("b", 20<<20))
 		for key, data := range map[string][]byte{"small": small, "x-big": big} {
-			v, err := w.st.Upload(w.ctx, w.name(key), w.st.NewValue(data), data)
+			v, _, err := w.st.Upload(w.ctx, w.name(key), w.st.NewValue(data), data)
 			require.NoError(t, err)
 			w.put(key, cell.Write(&cell.Cell{}, cell.Fold{}, w.tx(), cell.Put, v))
 		}

@@ -34,6 +34,12 @@ type Runtime interface {
 	Entropy() uint64
 }
 
+// Since is how long ago t was, by the monotonic clock or by the wall clock, whichever says
+// more: the one may stand still while a machine sleeps, the other may be set back.
+func Since(now, t time.Time) time.Duration {
+	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
+}
+
 // Event happens at most once.
 type Event interface {
 	// Set makes the event happen, if it has not.

@@ -29,7 +29,7 @@ type call struct {
 	t    *baton.Task
 	p    *process
 
-	at      time.Duration // when it was sent
+	at      time.Duration // when it was sent, by the store's clock
 	name    string
 	known   backend.Version // of a get, or the version of a del
 	data    []byte
@@ -94,7 +94,7 @@ func (b bucket) send(ctx context.Context, c *call) {
 	}
 	s := b.p.s
 	s.sent++
-	c.id, c.p, c.t, c.at = s.sent, b.p, s.world.Current(), s.world.Now()
+	c.id, c.p, c.t, c.at = s.sent, b.p, s.world.Current(), s.storeTime()
 	s.calls = append(s.calls, c)
 	s.world.Park(ctx)
 	if !c.answered {

@@ -27,6 +27,7 @@ const (
 	actThrottle                // the store refuses all for some time
 	actCrash                   // a process crashes, and a new one starts
 	actFreeze                  // a process stands still for some time
+	actLeap                    // the store's clock goes on by days, those of processes do not
 	actions
 
 	actTimeout // a call's context has ended
@@ -35,11 +36,14 @@ const (
 
 var actionNames = [...]string{
 	"serve", "split", "lose", "fail", "delay", "twice", "stall", "late", "gone", "timer", "jump",
-	"outage", "429s", "crash", "freeze", "", "timeout", "",
+	"outage", "429s", "crash", "freeze", "leap", "", "timeout", "",
 }
 
 // latencyMin is the time that a call takes at least.
 const latencyMin = 100 * time.Microsecond
+
+// leapMax bounds a leap of the store's clock, in hours: more than three horizons of a sweep.
+const leapMax = 80
 
 // profile says how many of 256 decisions are of each kind; the rest serve calls.
 type profile [actions]uint8
@@ -201,6 +205,8 @@ func (s *Sim) disturb(a action, timer time.Duration) bool {
 			return false
 		}
 		s.processes[s.tape.below(len(s.processes))].thaw = s.step + 16 + 2*s.tape.below(128)
+	case actLeap:
+		s.leap += time.Duration(1+s.tape.below(leapMax)) * time.Hour
 	case actCrash:
 		if !s.crash() {
 			return false
@@ -227,7 +233,7 @@ func (s *Sim) ghost(i int, land bool) {
 	g := s.ghosts[i]
 	s.ghosts = append(s.ghosts[:i], s.ghosts[i+1:]...)
 	a := actForget
-	if land && s.world.Now()-g.at <= program.LateMax {
+	if land && s.storeTime()-g.at <= program.LateMax {
 		a = actGhost
 		s.apply(g)
 	}

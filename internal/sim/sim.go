@@ -76,10 +76,11 @@ type Sim struct {
 	step    int
 	calm    bool // no faults any more
 	order   baton.Source
-	calls   []*call // that are parked
-	open    []*call // those of them that are not held back
-	ghosts  []*call // writes that may land late
-	haunted int     // how many there have been
+	calls   []*call       // that are parked
+	open    []*call       // those of them that are not held back
+	ghosts  []*call       // writes that may land late
+	haunted int           // how many there have been
+	leap    time.Duration // by which the store's clock is ahead
 	sent    int
 	crashes int // that may still happen
 	outage  outage
@@ -142,7 +143,7 @@ func newSim(cfg Config) *Sim {
 		Order: baton.Derive(cfg.Seed, 1), Shuffle: p.shuffle, Preempt: p.preempt,
 	})
 	s.store = memory.New(memory.WithClock(s.clock))
-	s.witness = witness.New(s.world.Fail, s.world.Now, program.Horizon)
+	s.witness = witness.New(s.world.Fail, s.storeTime, program.Horizon)
 	s.ledger = &program.Ledger{
 		Seed: cfg.Seed, Keys: p.keys, Now: s.world.Now,
 		Excuse: s.excuse,
@@ -155,15 +156,21 @@ func newSim(cfg Config) *Sim {
 
 // excuse returns a function that tells whether something has happened to a process since that
 // may leave a transaction in doubt: a request of it was not answered as it should be;
-// or a cell has had as many writers as it remembers, where a refusal may be an echo.
+// or, where a refusal may be an echo, a cell has had as many writers as it remembers, or the
+// store's clock tells that the attempt is over.
 func (s *Sim) excuse(rt seam.Runtime) func() bool {
 	p := rt.(*process)
-	harm, overrun := p.harm, s.witness.Overrun()
-	return func() bool { return p.harm != harm || !s.params.once && overrun() }
+	harm, leap, overrun := p.harm, s.leap, s.witness.Overrun()
+	return func() bool {
+		return p.harm != harm || !s.params.once && (s.leap != leap || overrun())
+	}
 }
 
 // clock is the store's.
-func (s *Sim) clock() time.Time { return time.Unix(0, 0).Add(s.world.Now()) }
+func (s *Sim) clock() time.Time { return time.Unix(0, 0).Add(s.storeTime()) }
+
+// storeTime is how much time has passed in the store.
+func (s *Sim) storeTime() time.Duration { return s.world.Now() + s.leap }
 
 var errStuck = errors.New("stuck")
 

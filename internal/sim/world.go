@@ -38,7 +38,7 @@ type params struct {
 var weights = profile{
 	actSplit: 40, actLose: 8, actFail: 6, actDelay: 8, actDuplicate: 6, actStall: 6,
 	actGhost: 12, actForget: 3, actTimer: 23, actJump: 1, actOutage: 2, actThrottle: 2,
-	actCrash: 2, actFreeze: 2,
+	actCrash: 2, actFreeze: 2, actLeap: 3,
 }
 
 func newParams(cfg Config) params {
@@ -67,10 +67,13 @@ func newParams(cfg Config) params {
 		p.profile[actSplit], p.profile[actTimer] = weights[actSplit], weights[actTimer]
 	default:
 		p.crashes = r.Below(4)
-		for a := range p.profile {
+		for a := range actLeap {
 			if r.Below(4) > 0 {
 				p.profile[a] = uint8(r.Below(int(weights[a]) + 1))
 			}
+		}
+		if leaps := baton.Derive(cfg.Seed, 12); leaps.Below(2) == 0 {
+			p.profile[actLeap] = uint8(leaps.Below(int(weights[actLeap]) + 1))
 		}
 	}
 	return p
@@ -105,7 +108,8 @@ func (s *Sim) launch(clients []*program.Client) {
 	if s.params.clones {
 		source = 0
 	}
-	random, unique := baton.Derive(s.cfg.Seed, 4, source), baton.Derive(s.cfg.Seed, 11, uint64(s.born))
+	random := baton.Derive(s.cfg.Seed, 4, source)
+	unique := baton.Derive(s.cfg.Seed, 11, uint64(s.born))
 	p := &process{Process: s.world.NewProcess(s.born, random, unique), s: s, clients: clients}
 	s.born++
 	s.processes = append(s.processes, p)

@@ -114,6 +114,8 @@ type Snapshot struct {
 	// Since and Until bound the interval in which the cell is known to have been
 	// so: the answer of the first request that saw it, the sending of the last.
 	Since, Until time.Time
+	// Told is the store's time in the answer; zero if there was none, or it did not tell.
+	Told time.Time
 }
 
 // Runtime is the door to goroutines and time.
@@ -167,9 +169,11 @@ func (s *Store) read(
 	ctx context.Context, name string, known cache.Entry, cached bool,
 ) (Snapshot, error) {
 	e := cache.Entry{Cell: noObject}
+	var told time.Time
 	err := s.retry(ctx, func(ctx context.Context) error {
 		e.Proved, e.Until = s.Tick(), s.rt.Now()
 		o, err := s.get(ctx, name, known.Version)
+		told = o.Time
 		switch {
 		case err == nil:
 			e.Version, e.Size = o.Version, cap(o.Data)
@@ -189,6 +193,7 @@ func (s *Store) read(
 		return Snapshot{}, fmt.Errorf("read %q: %w", s.FullName(name), err)
 	}
 	e.Since, e.Settled = s.rt.Now(), e.Proved
+	s.cache.Saw(told, e.Until, e.Since)
 	if cached {
 		s.churn.observe(e.Until.Sub(known.Until), known.Version != e.Version)
 	}
@@ -196,7 +201,9 @@ func (s *Store) read(
 		e.Since = known.Since
 	}
 	s.cache.Learn(name, e)
-	return snapshot(name, e), nil
+	seen := snapshot(name, e)
+	seen.Told = told
+	return seen, nil
 }
 
 func (s *Store) get(

@@ -45,20 +45,44 @@ func (s *Store) NewValue(data []byte) cell.Value {
 
 // Upload writes the external value that NewValue has described, and returns what a cell
 // is to hold of it. Nobody may modify data afterwards. Until a cell points to the value
-// it is garbage; if there is an error, it may have been written.
+// it is garbage; if there is an error, it may have been written. It also returns the store's
+// time then, zero if that is not known.
 func (s *Store) Upload(
 	ctx context.Context, cellName string, v cell.Value, data []byte,
-) (cell.Value, error) {
+) (cell.Value, time.Time, error) {
 	name := valueName(cellName, v.Ref)
-	var version backend.Version
-	err := s.retryFor(ctx, s.transferTime(len(data)), func(ctx context.Context) error {
+	at, err := s.upload(ctx, name, data)
+	if err != nil {
+		return v, at.Time, fmt.Errorf("write value %q: %w", s.FullName(name), notWritten(err))
+	}
+	v.Ref += string(at.Version)
+	s.cache.LearnValue(name, data)
+	return v, at.Time, nil
+}
+
+// Restore writes an external value again that a cell points to, if it is gone.
+func (s *Store) Restore(
+	ctx context.Context, cellName string, v cell.Value, data []byte,
+) error {
+	name := valueName(cellName, v.Ref)
+	if _, err := s.upload(ctx, name, data); err != nil {
+		return fmt.Errorf("write value %q again: %w", s.FullName(name), err)
+	}
+	return nil
+}
+
+func (s *Store) upload(
+	ctx context.Context, name string, data []byte,
+) (at backend.Stamp, err error) {
+	err = s.retryFor(ctx, s.transferTime(len(data)), func(ctx context.Context) (err error) {
 		s.counts.Puts.Add(1)
 		s.counts.BytesWritten.Add(int64(len(data)))
-		at, err := s.backend.Put(ctx, s.FullName(name), data, backend.IfAbsent())
-		version = at.Version
+		sent := s.rt.Now()
+		at, err = s.backend.Put(ctx, s.FullName(name), data, backend.IfAbsent())
+		s.cache.Saw(at.Time, sent, s.rt.Now())
 		switch classify(err) {
 		case Refused: // nobody else uses the name: an earlier copy has landed
-			if version, err = s.versionOf(ctx, name); err == nil && version == "" {
+			if at, err = s.stampOf(ctx, name); err == nil && at.Version == "" {
 				err = fmt.Errorf("%w: the value vanished", backend.ErrUnavailable)
 			}
 		case Unknown:
@@ -66,12 +90,7 @@ func (s *Store) Upload(
 		}
 		return err
 	})
-	if err != nil {
-		return v, fmt.Errorf("write value %q: %w", s.FullName(name), notWritten(err))
-	}
-	v.Ref += string(version)
-	s.cache.LearnValue(name, data)
-	return v, nil
+	return at, err
 }
 
 // notWritten turns an unknown outcome into "unavailable": no cell points to the value.
@@ -83,14 +102,15 @@ func notWritten(err error) error {
 	return err
 }
 
-// versionOf finds out the version of an object by listing: empty if there is none.
-func (s *Store) versionOf(ctx context.Context, name string) (backend.Version, error) {
+// stampOf finds out the version of an object, and when it was written, by listing: empty if
+// there is none.
+func (s *Store) stampOf(ctx context.Context, name string) (backend.Stamp, error) {
 	s.counts.Lists.Add(1)
 	page, err := s.backend.List(ctx, backend.ListOptions{Prefix: s.FullName(name), Limit: 1})
 	if err != nil || len(page.Objects) == 0 || page.Objects[0].Name != s.FullName(name) {
-		return "", err
+		return backend.Stamp{}, err
 	}
-	return page.Objects[0].Version, nil
+	return backend.Stamp{Version: page.Objects[0].Version, Time: page.Objects[0].Modified}, nil
 }
 
 // Download returns the bytes of a cell's external value, which nobody may modify. An error
@@ -181,8 +201,9 @@ func (s *Store) Unlink(ctx context.Context, cellName, ref string) error {
 	s.cache.ForgetValue(name)
 	version := backend.Version(ref[len(RefID(ref)):])
 	if version == "" { // whether it was written is not known
-		err := s.retry(ctx, func(ctx context.Context) (err error) {
-			version, err = s.versionOf(ctx, name)
+		err := s.retry(ctx, func(ctx context.Context) error {
+			at, err := s.stampOf(ctx, name)
+			version = at.Version
 			return err
 		})
 		if err != nil || version == "" {

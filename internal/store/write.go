@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/cache"
@@ -58,6 +59,7 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 	e := cache.Entry{Cell: w.Next, Size: len(w.data), Wrote: true, Replaces: w.At.Version}
 	result := NotApplied
 	var cause error
+	var told time.Time
 	notApplied := s.retry(ctx, func(ctx context.Context) error {
 		if errors.Is(cause, backend.ErrThrottled) && s.outrun(ctx, w) {
 			result, cause = Refused, errOutrun
@@ -66,7 +68,7 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 		e.Proved, e.Until = s.Tick(), s.rt.Now()
 		var at backend.Stamp
 		at, cause = s.backend.Put(ctx, s.FullName(w.At.Name), w.data, cond)
-		e.Version = at.Version
+		e.Version, told = at.Version, at.Time
 		s.counts.Puts.Add(1)
 		s.counts.BytesWritten.Add(int64(len(w.data)))
 		result = classify(cause)
@@ -82,7 +84,7 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 		s.churn.observe(e.Until.Sub(w.At.Until), result == Refused)
 	}
 	if result == Applied {
-		return Applied, s.applied(w.At.Name, e), nil
+		return Applied, s.applied(w.At.Name, e, told), nil
 	}
 	if result == Unknown {
 		s.counts.Unknown.Add(1)
@@ -106,11 +108,14 @@ func (s *Store) outrun(ctx context.Context, w *Write) bool {
 }
 
 // applied makes the answer of a write known to the cache.
-func (s *Store) applied(name string, e cache.Entry) Snapshot {
+func (s *Store) applied(name string, e cache.Entry, told time.Time) Snapshot {
 	e.Since, e.Settled = s.rt.Now(), s.Tick()
+	s.cache.Saw(told, e.Until, e.Since)
 	s.putTime.add(e.Since.Sub(e.Until))
 	s.cache.Learn(name, e)
-	return snapshot(name, e)
+	seen := snapshot(name, e)
+	seen.Told = told
+	return seen
 }
 
 // classify maps an error of Put. What it does not know for certain to mean "not

@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
@@ -123,22 +124,51 @@ func (p *pass) flush(ctx context.Context) error {
 }
 
 // values removes the external values of one cell that it does not refer to. The cell is
-// read by a request that is sent after they have been listed.
+// read by a request that is sent after they have been listed. Before they go it is fenced:
+// a write that links one of them, however long it has been on its way, is refused, as it is
+// based on what the cell was before. (What it is from now on has been read so late that its
+// reader knows, by the store's clock, that the value is too old to be linked.)
 func (p *pass) values(ctx context.Context, group []value) error {
-	s, err := p.st.Read(ctx, group[0].cell)
-	if err != nil {
-		return fmt.Errorf("values of a cell: %w", err)
+	for try, fenced := 0, false; !fenced; try++ {
+		s, err := p.st.Read(ctx, group[0].cell)
+		if err != nil {
+			return fmt.Errorf("values of a cell: %w", err)
+		}
+		group = slices.DeleteFunc(group, func(v value) bool { return links(s.Cell, v.id) })
+		if len(group) == 0 {
+			return nil
+		}
+		if try == fencesMax {
+			p.changed()
+			return nil
+		}
+		if fenced, err = p.fence(ctx, s); err != nil {
+			return err
+		}
 	}
 	return seam.Each(p.rt, len(group), func(i int) error {
 		v := group[i]
-		if links(s.Cell, v.id) {
-			return nil
-		}
 		return p.remove(ctx, v.info, func(r *Report) {
 			r.Values++
 			r.ValueBytes += v.info.Size
 		})
 	})
+}
+
+// fence rewrites a cell, or makes a tombstone where there is none, and tells whether it could.
+// Without a horizon there is nobody to be fenced off.
+func (p *pass) fence(ctx context.Context, s store.Snapshot) (bool, error) {
+	if p.o.DryRun || p.o.Horizon < 0 {
+		return true, nil
+	}
+	res, _, err := p.st.Send(ctx, p.st.Prepare(s, cell.Fence(s.Cell)))
+	switch res {
+	case store.Applied:
+		return true, nil
+	case store.Refused:
+		return false, nil
+	}
+	return false, fmt.Errorf("fence off the values of a cell: %w", err)
 }
 
 // links tells whether the cell, or the intent in it, refers to the external value.

@@ -20,6 +20,9 @@ const (
 	waitingMax = 4096
 	// groupMax is how many external values of one cell are looked at together.
 	groupMax = 16
+	// fencesMax is how often a cell may be outrun that is to be fenced: then it is in use, and
+	// its garbage is left to the next sweep.
+	fencesMax = 8
 	// progressEvery is how many objects are listed between two calls of Progress.
 	progressEvery = 1000
 	// bareMax is more than the size of any tombstone without marks, in bytes. An object
@@ -53,8 +56,8 @@ type Options struct {
 // claim. Time matters in two places:
 //
 //   - An external value is removed if it is older than the horizon and a read of its cell
-//     that was sent later shows no reference to it. The transaction that wrote it has
-//     ended since, so that none will be made.
+//     that was sent later shows no reference to it. Before that the cell is fenced, so that
+//     none is made that was on its way.
 //   - A tombstone is removed if it has been condemned for a horizon. An attempt that saw
 //     no object before the tombstone was made would take its removal for that state; it
 //     has ended by then, its last resend included. Who has used the tombstone itself

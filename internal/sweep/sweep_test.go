@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -247,6 +248,9 @@ func TestAnotherCollectionIsLeftAlone(t *testing.T) {
 		inWorld(t, func(w *world) {
 			w.litter()
 			before := w.names()
+			if o.Horizon > 0 {
+				before = slices.Insert(before, 2, "+c/=b") // fenced
+			}
 			w.condemned("+c/=a", "+c/+d/=a")
 			w.external("+c/=b", 1)
 			pass(horizon + time.Second)
@@ -299,6 +303,48 @@ func TestTheCellOfAValueIsReadAfterItWasListed(t *testing.T) {
 			assert.Len(t, w.names(), 2)
 		})
 	}
+}
+
+// A write that links a value has been on its way for longer than a horizon, and arrives while a
+// sweep is about to remove the value.
+func TestAVeryLateLinkIsRefused(t *testing.T) {
+	for _, exists := range []bool{true, false} {
+		inWorld(t, func(w *world) {
+			if exists {
+				w.Value(1, "=a")
+			}
+			v := w.external("=a", 2)
+			c, version := w.Cell("=a")
+			cond := backend.IfAbsent()
+			if exists {
+				cond = backend.IfVersion(version)
+			}
+			late := cell.Encode(cell.Write(c, cell.Fold{}, id(2), cell.Put, v), 7)
+			pass(horizon + time.Second)
+			w.hook(faulty.Delete, keyspace.Value("=a", id(2).String()), func() error {
+				_, err := w.Mem.Put(background, prefix+"=a", late, cond)
+				assert.ErrorIs(t, err, backend.ErrPrecondition)
+				return nil
+			})
+			assert.Equal(t, int64(1), w.sweep().Values)
+			assert.Equal(t, []string{"=a"}, w.names())
+		})
+	}
+}
+
+// Who outruns the fence of a sweep, again and again, uses the cell: its garbage is left.
+func TestAFenceThatIsOutrun(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a")
+		w.external("=a", 2)
+		pass(horizon + time.Second)
+		n := byte(0)
+		w.hook(faulty.Put, "=a", func() error { n++; w.Value(n, "=a"); return nil })
+		r := w.sweep()
+		assert.Zero(t, r.Values)
+		assert.Equal(t, int64(1), r.Changed)
+		assert.Len(t, w.names(), 2)
+	})
 }
 
 func TestAValueOfACellThatCannotBeRead(t *testing.T) {
@@ -412,7 +458,9 @@ func TestSweepsAtOnce(t *testing.T) {
 				return
 			}
 			assert.Equal(t, int64(4), tombstones)
-			assert.Equal(t, []string{"=t1", "=t2", "=t3", "=v0", "=v1", "=v2", "=v3"}, w.names())
+			assert.Equal(t, []string{
+				"=gone", "=t1", "=t2", "=t3", "=v0", "=v1", "=v2", "=v3",
+			}, w.names(), "the cell of a value that was gone is fenced")
 		})
 	}
 }
@@ -426,9 +474,11 @@ func TestAStoreWithoutConditionalDeleteKeepsTombstones(t *testing.T) {
 			r := w.sweepAs(o)
 			assert.Zero(t, r.Tombstones+r.Condemned)
 			assert.Equal(t, int64(2), r.Values)
-			assert.Equal(t, []string{
-				"=c1", "=c2", "=c3", "=c4", "=t1", "=t2", "=t3", "=v0", "=v1", "=v2", "=v3",
-			}, w.names())
+			names := []string{"=c1", "=c2", "=c3", "=c4"}
+			if o.Horizon > 0 {
+				names = append(names, "=gone") // fenced
+			}
+			assert.Equal(t, append(names, "=t1", "=t2", "=t3", "=v0", "=v1", "=v2", "=v3"), w.names())
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,12 +33,22 @@ type World struct {
 	Mem *memory.Backend
 
 	nonce uint64
+	leap  atomic.Int64 // by which the store's clock is ahead
 }
+
+// Leap lets days pass by the store's clock, of which those of clients know nothing.
+func (w *World) Leap(d time.Duration) { w.leap.Add(int64(d)) }
 
 // Run runs f in virtual time, on an empty store.
 func Run(t *testing.T, f func(w *World)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { f(&World{T: t, Mem: memory.New()}) })
+	synctest.Test(t, func(t *testing.T) {
+		w := &World{T: t}
+		w.Mem = memory.New(memory.WithClock(func() time.Time {
+			return time.Now().Add(time.Duration(w.leap.Load()))
+		}))
+		f(w)
+	})
 }
 
 // Pass lets virtual time pass.
