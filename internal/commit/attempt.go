@@ -312,6 +312,9 @@ func (a *attempt) commitPrimary() (end, error) {
 	rs, m := a.t.e.rs, a.members[0]
 	ctx, doubt := a.ctx, false
 	for tries := 0; ; tries++ {
+		if a.expired() { // a locked primary does not link its value yet, which may be gone
+			return a.lateCommit()
+		}
 		a.committing = true
 		fold := rs.FoldOf(rs.Known(m.landed))
 		fold.Unmarked = len(a.members) == 1

@@ -45,6 +45,15 @@ func (a *attempt) late(tries int) (end, error) {
 	return dead, nil
 }
 
+// lateCommit ends an attempt that has lasted too long for its commit write to be sent, perhaps
+// once more.
+func (a *attempt) lateCommit() (end, error) {
+	if a.committing {
+		return inDoubt, errExpired
+	}
+	return dead, nil
+}
+
 // clarify reads the cells of writes whose outcome is unknown. It returns those that
 // must be sent again, or how the attempt ended.
 //

@@ -43,6 +43,18 @@ var bugs = []bug{
 		return nil`, "deep",
 	},
 	{
+		"an upload that is old by the store's clock alone linked", "internal/store/clock.go",
+		`	if !m.There.IsZero() {
+		age =`,
+		`	if false {
+		age =`, "leap",
+	},
+	{
+		"a value removed without a fence", "internal/sweep/garbage.go",
+		`if p.o.DryRun || p.o.Horizon < 0 {`,
+		`if true {`, "leap",
+	},
+	{
 		"an unknown outcome taken for failure", "internal/store/write.go",
 		`	case errors.Is(err, backend.ErrOutcomeUnknown):
 		return Unknown`,

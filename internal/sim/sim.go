@@ -160,9 +160,9 @@ func newSim(cfg Config) *Sim {
 // store's clock tells that the attempt is over.
 func (s *Sim) excuse(rt seam.Runtime) func() bool {
 	p := rt.(*process)
-	harm, leap, overrun := p.harm, s.leap, s.witness.Overrun()
+	harm, leap := p.harm, s.leap
 	return func() bool {
-		return p.harm != harm || !s.params.once && (s.leap != leap || overrun())
+		return p.harm != harm || !s.params.once && (s.leap != leap || s.witness.Overrun())
 	}
 }
 

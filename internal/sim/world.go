@@ -72,7 +72,10 @@ func newParams(cfg Config) params {
 				p.profile[a] = uint8(r.Below(int(weights[a]) + 1))
 			}
 		}
-		if leaps := baton.Derive(cfg.Seed, 12); leaps.Below(2) == 0 {
+		if leaps := baton.Derive(cfg.Seed, 12); w.Leaps {
+			p.profile[actLeap] = uint8(2 + leaps.Below(24))
+			p.inline = 5 * leaps.Below(2)
+		} else if leaps.Below(2) == 0 {
 			p.profile[actLeap] = uint8(leaps.Below(int(weights[actLeap]) + 1))
 		}
 	}

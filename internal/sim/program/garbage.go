@@ -46,6 +46,22 @@ func (x *session) sweep(r *baton.Source) {
 	}
 }
 
+// leaps sweeps beside transactions that insert and replace values, while the store's clock leaps
+// over whole horizons: what is on its way is garbage by then.
+func (x *session) leaps(r *baton.Source) {
+	ks := x.some(r, 2)
+	switch r.Below(6) {
+	case 0, 1:
+		x.collect(r)
+	case 2:
+		x.transact(x.ctx, "remove", func(t *tx) error { return t.remove(ks[0]) })
+	case 3, 4:
+		x.transact(x.ctx, "insert", func(t *tx) error { return t.insert(ks[0], 1) })
+	default:
+		x.transact(x.ctx, "count", func(t *tx) error { return t.increment(ks...) })
+	}
+}
+
 // condemn goes round with all other clients, in step, a long time apart: a key is deleted;
 // its tombstone is condemned; and then, all at once, it is swept away, inserted together
 // with another key, and that other key is used.

@@ -19,6 +19,8 @@ type Workload struct {
 	Deep int
 	// Sweeps says that the clients sweep, and that in the end no garbage must be left.
 	Sweeps bool
+	// Leaps says that the store's clock leaps all the time, and values are external.
+	Leaps bool
 	// do runs one transaction, or a few.
 	do func(x *session, r *baton.Source)
 }
@@ -28,31 +30,32 @@ var Workloads map[string]Workload
 
 func init() { // they refer to each other
 	Workloads = map[string]Workload{
-		"counter":  {1, 3, 1, false, (*session).count},
-		"bank":     {2, 6, 1, false, (*session).transfer},
-		"skew":     {2, 4, 1, false, (*session).skew},
-		"ring":     {3, 8, 1, false, (*session).ring},
-		"snapshot": {2, 6, 1, false, (*session).snapshot},
-		"blind":    {1, 4, 1, false, (*session).blind},
-		"locks":    {2, 5, 1, false, (*session).locks},
-		"chain":    {1, 4, 1, false, (*session).chain},
-		"long":     {2, 4, 1, false, (*session).long},
-		"cancel":   {1, 5, 1, false, (*session).cancelled},
-		"wide":     {10, 16, 1, false, (*session).wide},
-		"hot":      {6, 12, 1, false, (*session).hot},
-		"crowd":    {1, 4, 1, false, (*session).crowd},
-		"escalate": {4, 6, 2, false, (*session).escalate},
-		"mix":      {1, 12, 1, false, (*session).mix},
-		"deep":     {1, 4, 6, false, (*session).deep},
-		"marks":    {9, 14, 2, false, (*session).marks},
-		"weak":     {1, 4, 1, false, (*session).weak},
-		"sweep":    {2, 3, 2, true, (*session).sweep},
-		"condemn":  {2, 2, 7, true, (*session).condemn},
+		"counter":  {1, 3, 1, false, false, (*session).count},
+		"bank":     {2, 6, 1, false, false, (*session).transfer},
+		"skew":     {2, 4, 1, false, false, (*session).skew},
+		"ring":     {3, 8, 1, false, false, (*session).ring},
+		"snapshot": {2, 6, 1, false, false, (*session).snapshot},
+		"blind":    {1, 4, 1, false, false, (*session).blind},
+		"locks":    {2, 5, 1, false, false, (*session).locks},
+		"chain":    {1, 4, 1, false, false, (*session).chain},
+		"long":     {2, 4, 1, false, false, (*session).long},
+		"cancel":   {1, 5, 1, false, false, (*session).cancelled},
+		"wide":     {10, 16, 1, false, false, (*session).wide},
+		"hot":      {6, 12, 1, false, false, (*session).hot},
+		"crowd":    {1, 4, 1, false, false, (*session).crowd},
+		"escalate": {4, 6, 2, false, false, (*session).escalate},
+		"mix":      {1, 12, 1, false, false, (*session).mix},
+		"deep":     {1, 4, 6, false, false, (*session).deep},
+		"marks":    {9, 14, 2, false, false, (*session).marks},
+		"weak":     {1, 4, 1, false, false, (*session).weak},
+		"sweep":    {2, 3, 2, true, false, (*session).sweep},
+		"condemn":  {2, 2, 7, true, false, (*session).condemn},
+		"leap":     {1, 2, 2, true, true, (*session).leaps},
 
-		"range":         {2, 8, 1, false, (*session).ranges},
-		"range-phantom": {2, 5, 1, false, (*session).phantoms},
-		"range-sweep":   {2, 4, 2, true, (*session).rangesSweep},
-		"range-walk":    {2, 6, 1, false, (*session).walks},
+		"range":         {2, 8, 1, false, false, (*session).ranges},
+		"range-phantom": {2, 5, 1, false, false, (*session).phantoms},
+		"range-sweep":   {2, 4, 2, true, false, (*session).rangesSweep},
+		"range-walk":    {2, 6, 1, false, false, (*session).walks},
 	}
 }
 
