@@ -61,7 +61,9 @@ type Entry struct {
 // entry takes there; an entry that is larger than that is not kept. A size of zero
 // or less keeps nothing.
 func New(size int64) *Cache {
-	c := &Cache{max: max(size, 0), shelves: map[place]*shelf{}, clocks: map[string]*Clock{}}
+	c := &Cache{
+		max: max(size, 0), shelves: map[place]*shelf{}, clocks: map[string]*Clock{},
+	}
 	c.recent.init()
 	return c
 }

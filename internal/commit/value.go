@@ -59,8 +59,8 @@ func (t *txn) startUpload(name string, data []byte) *upload {
 	rt := t.e.rt
 	ctx, cancel := rt.WithCancel(t.ctx)
 	u := &upload{
-		name: name, data: data, begun: store.Moment{Here: rt.Now()}, cancel: cancel, done: rt.NewEvent(),
-		value: t.e.st.NewValue(data),
+		name: name, data: data, value: t.e.st.NewValue(data),
+		begun: store.Moment{Here: rt.Now()}, cancel: cancel, done: rt.NewEvent(),
 	}
 	t.uploads = append(t.uploads, u)
 	rt.Go(func() {
@@ -98,7 +98,8 @@ func (a *attempt) endBefore(u *upload) {
 func (a *attempt) restore() error {
 	var old []*member
 	for _, m := range a.members {
-		if u := m.e.upload; m.action == cell.Put && u != nil && a.t.e.st.Age(u.since()) > attemptMax {
+		u := m.e.upload
+		if u != nil && m.action == cell.Put && a.t.e.st.Age(u.since()) > attemptMax {
 			old = append(old, m)
 		}
 	}

@@ -478,7 +478,8 @@ func TestAStoreWithoutConditionalDeleteKeepsTombstones(t *testing.T) {
 			if o.Horizon > 0 {
 				names = append(names, "=gone") // fenced
 			}
-			assert.Equal(t, append(names, "=t1", "=t2", "=t3", "=v0", "=v1", "=v2", "=v3"), w.names())
+			names = append(names, "=t1", "=t2", "=t3", "=v0", "=v1", "=v2", "=v3")
+			assert.Equal(t, names, w.names())
 		})
 	}
 }
