@@ -8,6 +8,7 @@ import (
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 )
@@ -283,4 +284,51 @@ func (a *attempt) leaving() end {
 		return dead
 	}
 	return inDoubt
+}
+
+// doubtful ends the transaction with ErrInDoubt. The background finds out what the
+// attempt came to, or kills it, and settles its intents.
+func (a *attempt) doubtful(err error) error {
+	t := a.t
+	t.e.stats.InDoubt.Add(1)
+	t.linked = a.members
+	names := make([]string, len(a.members))
+	for i, m := range a.members {
+		names[i] = m.e.name
+	}
+	if m := a.members[0]; a.mode == 0 {
+		t.e.rs.UnlinkByWrite(a.id, m.writer, m.write, a.expired)
+	} else {
+		t.e.rs.Resolve(a.id, names, a.mode == cell.Pending)
+		t.e.rs.UnlinkIfDead(a.id, a.mode, a.linking(), a.expired)
+	}
+	return &InDoubtError{Attempt: a.id, Names: names, Err: t.whyDoubt(err)}
+}
+
+// linking tells the resolver what it needs to know of the members' external values.
+func (a *attempt) linking() []resolve.Linking {
+	all := make([]resolve.Linking, len(a.members))
+	for i, m := range a.members {
+		all[i] = resolve.Linking{Member: a.list.List[i], Ref: m.value.Ref}
+		if m.action != cell.Lock {
+			all[i].Saw = m.writer
+		}
+	}
+	return all
+}
+
+// whyDoubt keeps of a cause what its owner may act on: that he left himself, or that the
+// outcome is unknown. It must not match what means "not applied".
+func (t *txn) whyDoubt(err error) error {
+	why := &doubtCause{text: "gave up"}
+	if err != nil {
+		why.text = err.Error()
+	}
+	if cerr := t.ctx.Err(); cerr != nil {
+		why.is = append(why.is, cerr)
+	}
+	if errors.Is(err, backend.ErrOutcomeUnknown) {
+		why.is = append(why.is, backend.ErrOutcomeUnknown)
+	}
+	return why
 }
