@@ -96,7 +96,8 @@ func (c *Cache) Space(id string) *Space {
 		c.clocks[id] = &Clock{}
 	}
 	return &Space{
-		Clock: c.clocks[id], cache: c, cells: slot{place: place{id, cells}}, values: slot{place: place{id, values}},
+		Clock: c.clocks[id], cache: c,
+		cells: slot{place: place{id, cells}}, values: slot{place: place{id, values}},
 	}
 }
 
