@@ -464,7 +464,7 @@ func TestLocksAloneWriteNothing(t *testing.T) {
 func TestNeedlessDeletesWriteNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.Put("=b", &cell.Cell{Writer: id(9)})
-		h := w.handle()
+		h := w.handleOnce()
 		h.must(func(tx *commit.Tx) error { return errors.Join(tx.Delete("=a"), tx.Delete("=b")) })
 		assert.Zero(t, h.puts())
 		assert.Equal(t, int64(1), h.engine.Stats().ReadOnly.Load())

@@ -156,7 +156,7 @@ func TestMarksDoNotPileUpInAChain(t *testing.T) {
 // A dead chained wave has folded the previous intents in some cells only.
 func TestDeadChainedWaveKeepsThePreviousTransaction(t *testing.T) {
 	inWorld(t, func(w *world) {
-		h := w.handle()
+		h := w.handleOnce()
 		h.must(write("one", "=a", "=b"))
 		ctx, cancel := context.WithCancel(context.Background())
 		h.Before(faulty.Put, "=b", 1, func(context.Context) error {

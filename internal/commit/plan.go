@@ -144,7 +144,8 @@ func (t *txn) settleAll(members []*member) error {
 const echoAge = 2
 
 // lookAgain reads bases that are too old for a refusal to tell anything, where somebody on
-// the way to the store may send a write twice. What is taken to be absent unread is one.
+// the way to the store may send a write twice: those that the transaction has not read itself,
+// what is taken to be absent unread included, and those that it has read long ago.
 func (t *txn) lookAgain(members []*member) error {
 	st := t.e.st
 	if st.SendsOnce() {
@@ -152,7 +153,7 @@ func (t *txn) lookAgain(members []*member) error {
 	}
 	since := t.e.rt.Now().Add(-echoAge * st.PutLatency())
 	old := slices.DeleteFunc(slices.Clone(members), func(m *member) bool {
-		return m.base.Until.After(since)
+		return m.base.Proved > t.begun && m.base.Until.After(since)
 	})
 	if len(old) == 0 {
 		return nil

@@ -160,9 +160,9 @@ func newSim(cfg Config) *Sim {
 // store's clock tells that the attempt is over.
 func (s *Sim) excuse(rt seam.Runtime) func() bool {
 	p := rt.(*process)
-	harm, leap := p.harm, s.leap
+	harm, leap, overrun := p.harm, s.leap, s.witness.Overrun()
 	return func() bool {
-		return p.harm != harm || !s.params.once && (s.leap != leap || s.witness.Overrun())
+		return p.harm != harm || !s.params.once && (s.leap != leap || overrun())
 	}
 }
 

@@ -98,15 +98,18 @@ func (w *Witness) Put(name string, data []byte, v backend.Version) {
 	}
 }
 
-// Overrun tells whether a cell has had as many writers as it remembers, so that it may not tell
-// who has written it since it was seen.
-func (w *Witness) Overrun() bool {
-	for _, n := range w.writers { // any order: one is enough
-		if n >= cell.RecentMax {
-			return true
+// Overrun returns a function that tells whether a cell has had as many writers since as it
+// remembers, so that it may not tell who they were.
+func (w *Witness) Overrun() func() bool {
+	before := maps.Clone(w.writers)
+	return func() bool {
+		for name, n := range w.writers { // any order: one is enough
+			if n-before[name] >= cell.RecentMax {
+				return true
+			}
 		}
+		return false
 	}
-	return false
 }
 
 func (w *Witness) at(name string) held {
