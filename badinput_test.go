@@ -110,6 +110,8 @@ type shop struct {
 	damaged bool
 }
 
+func keyOf(n int) []byte { return fmt.Appendf(nil, "key-%d", n) }
+
 func newShop(t *testing.T, opts ...strictkv.Option) *shop {
 	s := &shop{store: memory.New()}
 	s.ctx = t.Context()

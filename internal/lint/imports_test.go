@@ -126,6 +126,7 @@ var directions = []row{
 	}, "the simulator drives the engine through the seam and the API; it may look into cells"},
 	{"internal/history", nil, "the checker judges histories without knowing what made them"},
 	{"internal/lint", nil, "rules outlive what they rule"},
+	{"internal/check/system", nil, "it holds tests alone"},
 
 	{"examples/...", append([]string{kong, "examples/..."}, public...),
 		"an example is a user's program: it sees what users see"},
