@@ -2,6 +2,7 @@ package strictkv_test
 
 import (
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -9,20 +10,45 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoSDK: a program pays for the SDK of its own store alone.
-func TestNoSDK(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
-	require.NoError(t, err)
-	ours := 0
-	for pkg := range strings.Lines(string(out)) {
-		domain, _, _ := strings.Cut(pkg, "/")
-		switch {
-		case strings.HasPrefix(pkg, "github.com/strictkv/strictkv"):
-			ours++
-			assert.NotRegexp(t, "/backend/.", pkg, "the library knows no adapter")
-		case strings.Contains(domain, "."):
-			assert.Contains(t, pkg, "golang.org/x/", "the library needs nothing else")
+// deps are the packages that a package consists of, with those of the library among them.
+func deps(t *testing.T, dir, pkg string) (ours, theirs []string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "-C", dir, "list", "-deps",
+		"-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", pkg).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for path := range strings.FieldsSeq(string(out)) {
+		if strings.HasPrefix(path, "github.com/strictkv/strictkv") {
+			ours = append(ours, path)
+		} else {
+			theirs = append(theirs, path)
 		}
 	}
-	assert.Greater(t, ours, 1, "packages of the library")
+	return ours, theirs
+}
+
+// TestNoAdapter: a program pays for the SDK of its own store alone.
+func TestNoAdapter(t *testing.T) {
+	ours, _ := deps(t, ".", ".")
+	assert.Greater(t, len(ours), 1, "packages of the library")
+	for _, path := range ours {
+		assert.NotRegexp(t, "/backend/.", path, "the library knows no adapter")
+	}
+}
+
+// TestLean: who needs no cloud compiles the library and the standard library, and nothing of
+// others: so the first command of the README takes seconds.
+func TestLean(t *testing.T) {
+	for _, pkg := range []string{
+		".", "./backend/folder", "./backend/memory", "./examples/quickstart",
+	} {
+		_, theirs := deps(t, ".", pkg)
+		assert.Empty(t, theirs, "%s needs nothing else", pkg)
+	}
+	light := regexp.MustCompile(`^golang\.org/x/sync/`)
+	for _, pkg := range []string{"analytics", "bank", "settings", "sweep"} {
+		_, theirs := deps(t, ".", "./examples/"+pkg)
+		for _, path := range theirs {
+			assert.Regexp(t, light, path, "%s needs nothing else", pkg)
+		}
+	}
 }

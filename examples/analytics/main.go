@@ -3,11 +3,11 @@
 //
 //	go run ./examples/analytics
 //	go run ./examples/analytics -ingesters 8 -compactors 2 -kill
-//	go run ./examples/analytics -bucket gs://NAME -kills 50
+//	go run -tags cloud ./examples/analytics -bucket gs://NAME -kills 50
 //
-// The bucket may be any that package bucketurl opens, except for the memory of a process.
-// With -kill it kills processes at random points (SIGKILL), and starts new ones in their
-// place. It exits with status 1 if an event was lost or counted twice.
+// With the tag, the bucket may be any that package bucketurl opens, except for the memory of
+// a process. With -kill it kills processes at random points (SIGKILL), and starts new
+// ones in their place. It exits with status 1 if an event was lost or counted twice.
 package main
 
 import (

@@ -3,12 +3,12 @@
 //
 //	go run ./examples/bank
 //	go run ./examples/bank -workers 8 -kill
-//	go run ./examples/bank -bucket gs://NAME -kills 50
+//	go run -tags cloud ./examples/bank -bucket gs://NAME -kills 50
 //
-// The bucket may be any that package bucketurl opens, except for the memory of a process.
-// With -kill it kills workers at random points (SIGKILL), starts new ones in their place,
-// and checks that what they had acknowledged is there. It exits with status 1 if anything
-// is wrong.
+// With the tag, the bucket may be any that package bucketurl opens, except for the memory of
+// a process. With -kill it kills workers at random points (SIGKILL), starts new ones in their
+// place, and checks that what they had acknowledged is there. It exits with status 1 if
+// anything is wrong.
 package main
 
 import (

@@ -16,6 +16,7 @@ import (
 	"github.com/strictkv/strictkv/backend/bucketurl/bucketurltest"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/examples/internal/crew"
+	_ "github.com/strictkv/strictkv/examples/internal/store/clouds"
 )
 
 var full = flag.Bool("full", false, "kill 200 workers on a folder and 50 on each bucket")

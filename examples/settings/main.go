@@ -3,14 +3,13 @@
 // requests that it has sent:
 //
 //	go run ./examples/settings
-//	go run ./examples/settings -bucket gs://NAME -updates-per-day 500
+//	go run -tags cloud ./examples/settings -bucket gs://NAME -updates-per-day 500
 //
-// The bucket may be any that package bucketurl opens; the prices are Cloud Storage's.
+// With the tag, the bucket may be any that package bucketurl opens; the prices are Cloud Storage's.
 // Several of them may run at the same time. It exits with status 1 if an update is lost.
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -20,7 +19,7 @@ import (
 	"os/signal"
 
 	"github.com/strictkv/strictkv"
-	"github.com/strictkv/strictkv/backend/bucketurl"
+	"github.com/strictkv/strictkv/examples/internal/store"
 )
 
 func main() {
@@ -38,20 +37,20 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := open(ctx, cmp.Or(*bucket, bucketurl.File(*dir)), s, m); err != nil {
+	if err := open(ctx, *dir, *bucket, s, m); err != nil {
 		fmt.Fprintln(os.Stderr, "settings:", err)
 		os.Exit(1)
 	}
 }
 
-// open lets the service work on the bucket at a URL.
-func open(ctx context.Context, url string, s service, m month) error {
-	store, err := bucketurl.Open(ctx, url)
+// open lets the service work in a folder, or on the bucket at a URL.
+func open(ctx context.Context, dir, url string, s service, m month) error {
+	bucket, err := store.Open(ctx, dir, url)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	s.store = store
+	defer bucket.Close()
+	s.store = bucket
 	return run(ctx, os.Stdout, s, m)
 }
 

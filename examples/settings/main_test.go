@@ -20,6 +20,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/folder"
 	"github.com/strictkv/strictkv/backend/memory"
+	_ "github.com/strictkv/strictkv/examples/internal/store/clouds"
 )
 
 // programEnv makes the test's binary the program.
@@ -94,7 +95,7 @@ func TestBadFlags(t *testing.T) {
 	err := run(t.Context(), &bytes.Buffer{}, service{store: memory.New(), users: 1}, month{})
 	require.ErrorContains(t, err, "1 at least")
 	for _, bucket := range []string{"name", "gs://", "http://name"} {
-		err := open(t.Context(), bucket, service{}, month{})
+		err := open(t.Context(), "", bucket, service{}, month{})
 		assert.ErrorContains(t, err, "want gs://bucket/prefix", bucket)
 	}
 }

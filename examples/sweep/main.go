@@ -2,16 +2,15 @@
 // left. Run it once a day, as a cron job does:
 //
 //	go run ./examples/sweep -database example
-//	go run ./examples/sweep -database example -bucket gs://NAME
-//	go run ./examples/sweep -database example -bucket gs://NAME -dry-run
+//	go run -tags cloud ./examples/sweep -database example -bucket gs://NAME
+//	go run -tags cloud ./examples/sweep -database example -bucket gs://NAME -dry-run
 //
-// The bucket may be any that package bucketurl opens. Others may use the database
-// meanwhile, and it can be stopped at any time: the next run goes on. It exits with status
-// 1 if something went wrong, after doing what it could.
+// With the tag, the bucket may be any that package bucketurl opens. Others may use the
+// database meanwhile, and it can be stopped at any time: the next run goes on. It exits with
+// status 1 if something went wrong, after doing what it could.
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -23,7 +22,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv"
-	"github.com/strictkv/strictkv/backend/bucketurl"
+	"github.com/strictkv/strictkv/examples/internal/store"
 )
 
 func main() {
@@ -37,7 +36,7 @@ func main() {
 
 // sweep is what the flags say.
 type sweep struct {
-	database, url, collection string
+	database, dir, bucket, collection string
 	strictkv.SweepOptions
 }
 
@@ -45,8 +44,8 @@ func parse(args []string, errs io.Writer) (s sweep, err error) {
 	f := flag.NewFlagSet("sweep", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.StringVar(&s.database, "database", "example", "the name of the database")
-	dir := f.String("dir", "./data", "the folder that it is in")
-	bucket := f.String("bucket", "", "the URL of the bucket that it is in instead")
+	f.StringVar(&s.dir, "dir", "./data", "the folder that it is in")
+	f.StringVar(&s.bucket, "bucket", "", "the URL of the bucket that it is in instead")
 	f.DurationVar(&s.Horizon, "horizon", strictkv.DefaultHorizon, "the age from which on "+
 		"garbage is removed; if it is negative, all garbage is: nobody else may use the database")
 	f.BoolVar(&s.DryRun, "dry-run", false, "tell what would be done, and do nothing")
@@ -60,7 +59,6 @@ func parse(args []string, errs io.Writer) (s sweep, err error) {
 	if f.NArg() > 0 {
 		return s, fmt.Errorf("%q: no such argument", f.Args())
 	}
-	s.url = cmp.Or(*bucket, bucketurl.File(*dir))
 	return s, nil
 }
 
@@ -70,12 +68,12 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := bucketurl.Open(ctx, s.url)
+	bucket, err := store.Open(ctx, s.dir, s.bucket)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	db, err := strictkv.Open(ctx, s.database, store, strictkv.WithConcurrency(s.Concurrency))
+	defer bucket.Close()
+	db, err := strictkv.Open(ctx, s.database, bucket, strictkv.WithConcurrency(s.Concurrency))
 	if err != nil {
 		return err
 	}

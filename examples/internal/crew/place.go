@@ -3,7 +3,6 @@
 package crew
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -11,7 +10,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv"
-	"github.com/strictkv/strictkv/backend/bucketurl"
+	"github.com/strictkv/strictkv/examples/internal/store"
 )
 
 // Place is where a crew works: the URL of a bucket, or else a folder.
@@ -31,7 +30,7 @@ func (p *Place) Flags(what string) {
 // Database is a database and the bucket that it is in.
 type Database struct {
 	*strictkv.DB
-	bucket *bucketurl.Bucket
+	bucket store.Store
 }
 
 // Close closes both.
@@ -45,7 +44,7 @@ func (p Place) Open(ctx context.Context, name string) (Database, error) {
 		err := errors.New("workers are processes, which share no memory: want another bucket")
 		return Database{}, err
 	}
-	bucket, err := bucketurl.Open(ctx, cmp.Or(p.Bucket, bucketurl.File(p.Dir)))
+	bucket, err := store.Open(ctx, p.Dir, p.Bucket)
 	if err != nil {
 		return Database{}, err
 	}
