@@ -1,9 +1,9 @@
 // Command contention measures transactions that meet on the same keys: how many commit per
 // latency of a write, how long they take, and how fair they are to each worker.
 //
-//	go run ./benchmarks/contention -goals
-//	go run ./benchmarks/contention -processes 8 -workers 1 -keys 1
-//	go run ./benchmarks/contention -scenario read -processes 4 -keys 2 -profile s3
+//	go run -C benchmarks ./contention -goals
+//	go run -C benchmarks ./contention -processes 8 -workers 1 -keys 1
+//	go run -C benchmarks ./contention -scenario read -processes 4 -keys 2 -profile s3
 package main
 
 //go:generate go run . -plots ../../docs/benchmarks
@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/benchmarks/internal/report"
+	_ "github.com/strictkv/strictkv/benchmarks/internal/server" // -bucket and -server
 	"github.com/strictkv/strictkv/benchmarks/internal/virtual"
 )
 

@@ -2,9 +2,9 @@
 // parallel, on keys chosen at random, of which 10 % update two keys, 60 % are strong reads of
 // two, and 30 % weak reads of one.
 //
-//	go run ./benchmarks/mixed                        gcs in virtual time, 1 to 500 clients
-//	go run ./benchmarks/mixed -goals
-//	go run ./benchmarks/mixed -profile s3 -clients 50 -keys 5000
+//	go run -C benchmarks ./mixed                        gcs in virtual time, 1 to 500 clients
+//	go run -C benchmarks ./mixed -goals
+//	go run -C benchmarks ./mixed -profile s3 -clients 50 -keys 5000
 package main
 
 //go:generate go run . -plots ../../docs/benchmarks
@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/benchmarks/internal/report"
+	_ "github.com/strictkv/strictkv/benchmarks/internal/server" // -bucket and -server
 	"github.com/strictkv/strictkv/benchmarks/internal/virtual"
 )
 

@@ -1,8 +1,8 @@
 // Command raw measures what a store does without this library: downloads, answers "not
 // modified", and uploads of 1 KiB, 100 KiB and 1 MiB, one after another.
 //
-//	go run ./benchmarks/raw -bucket gs://my-bucket
-//	go run ./benchmarks/raw -server fake-gcs-server
+//	go run -C benchmarks ./raw -bucket gs://my-bucket
+//	go run -C benchmarks ./raw -server fake-gcs-server
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
 	"github.com/strictkv/strictkv/benchmarks/internal/raw"
 	"github.com/strictkv/strictkv/benchmarks/internal/report"
+	_ "github.com/strictkv/strictkv/benchmarks/internal/server" // -bucket and -server
 	"github.com/strictkv/strictkv/benchmarks/internal/virtual"
 )
 

@@ -2,7 +2,7 @@
 // waits for, which requests it makes, and how many milliseconds that takes: cold, warm, and
 // when another process has changed the keys.
 //
-//	go run ./benchmarks/roundtrips -profile s3
+//	go run -C benchmarks ./roundtrips -profile s3
 package main
 
 //go:generate go run . -plots ../../docs/benchmarks

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/examples/internal/crew"
 )
@@ -120,11 +122,11 @@ func (b *bank) start(ctx context.Context, i int) (err error) {
 // watch kills workers until the time is over, or stop, and checks the total meanwhile.
 func (b *bank) watch(ctx context.Context, stop <-chan struct{}) error {
 	watched, cancel := context.WithCancel(ctx)
-	checked := make(chan error, 1)
-	go func() { checked <- b.audit(watched) }()
+	var auditor errgroup.Group
+	auditor.Go(func() error { return b.audit(watched) })
 	err := b.shift.Pass(stop, func() error { return b.replace(ctx, rand.IntN(b.workers)) })
 	cancel()
-	return errors.Join(err, <-checked)
+	return errors.Join(err, auditor.Wait())
 }
 
 // audit checks the total again and again. A check is a long transaction among many short

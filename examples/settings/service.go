@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
 )
@@ -44,24 +46,23 @@ func (w *work) add(count int, s strictkv.Stats) {
 // serve lets all instances work, at the same time.
 func (s service) serve(ctx context.Context) (usage, error) {
 	var (
-		wg   sync.WaitGroup
-		mu   sync.Mutex // guards the variables below
-		all  usage
-		errs []error
+		mu  sync.Mutex // guards all
+		all usage
 	)
+	instances, ctx := errgroup.WithContext(ctx) // one that fails ends the others
 	for range s.instances {
-		wg.Go(func() {
+		instances.Go(func() error {
 			use, err := s.instance(ctx)
 			mu.Lock()
 			defer mu.Unlock()
 			all.starts.add(1, use.starts.stats)
 			all.updates.add(s.updates, use.updates.stats)
 			all.reads.add(s.reads, use.reads.stats)
-			errs = append(errs, err)
+			return err
 		})
 	}
-	wg.Wait()
-	return all, errors.Join(errs...)
+	err := instances.Wait()
+	return all, err
 }
 
 // instance is the life of one instance: it opens the database, serves requests of

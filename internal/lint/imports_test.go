@@ -127,15 +127,17 @@ var directions = []row{
 	{"internal/history", nil, "the checker judges histories without knowing what made them"},
 	{"internal/lint", nil, "rules outlive what they rule"},
 	{"internal/check/system", nil, "it holds tests alone"},
+	{"internal/check/modules", nil, "it holds tests alone"},
 
-	{"examples/...", append([]string{kong, "examples/..."}, public...),
+	{"examples/...", append([]string{kong, "golang.org/x/sync", "examples/..."}, public...),
 		"an example is a user's program: it sees what users see"},
 	{"benchmarks/internal/server", []string{
-		"testing", "backend/bucketurl/bucketurltest", "github.com/fsouza/fake-gcs-server",
+		"testing", "backend", "backend/bucketurl", "backend/bucketurl/bucketurltest",
+		"benchmarks/internal/bucket", "github.com/fsouza/fake-gcs-server",
 	}, "it starts the stand-ins of the tests for benchmarks"},
 	{"benchmarks/...", append([]string{
 		"benchmarks/...", "internal/history", "testing", "github.com/HdrHistogram/hdrhistogram-go",
-		"gonum.org/v1/plot",
+		"gonum.org/v1/plot", "golang.org/x/sync",
 		"testing/synctest",
 	}, public...), "a benchmark measures what users see; virtual time is package testing's"},
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
-	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/backend/simulated"
 	"github.com/strictkv/strictkv/benchmarks/internal/load"
@@ -26,9 +25,9 @@ const requestMax = 3 * time.Second
 type Bucket struct {
 	name    string // of the database
 	profile simulated.Profile
-	objects backend.Backend     // without latency
-	sim     *simulated.Backend  // nil: a real store
-	open    []*bucketurl.Bucket // to be closed
+	objects backend.Backend    // without latency
+	sim     *simulated.Backend // nil: a real store
+	open    []func() error     // closes what is open
 	url     string
 	handles []*strictkv.DB
 }
@@ -56,11 +55,14 @@ func (b *Bucket) way(ctx context.Context) (backend.Backend, error) {
 	if b.sim != nil {
 		return b.sim, nil
 	}
-	opened, err := bucketurl.Open(ctx, b.url)
+	if Real == nil {
+		return nil, fmt.Errorf("open bucket %q: this program knows simulated ones alone", b.url)
+	}
+	opened, done, err := Real.Open(ctx, b.url)
 	if err != nil {
 		return nil, err
 	}
-	b.open = append(b.open, opened)
+	b.open = append(b.open, done)
 	return opened, nil
 }
 
@@ -151,8 +153,8 @@ func (b *Bucket) Close(ctx context.Context) error {
 	if b.sim == nil && b.objects != nil {
 		failed = errors.Join(failed, b.remove(ctx))
 	}
-	for _, opened := range b.open {
-		failed = errors.Join(failed, opened.Close())
+	for _, done := range b.open {
+		failed = errors.Join(failed, done())
 	}
 	return failed
 }

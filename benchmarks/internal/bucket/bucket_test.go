@@ -13,6 +13,7 @@ import (
 
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
 	"github.com/strictkv/strictkv/benchmarks/internal/load"
+	_ "github.com/strictkv/strictkv/benchmarks/internal/server"
 )
 
 func TestOptions(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/simulated"
-	"github.com/strictkv/strictkv/benchmarks/internal/server"
 	"github.com/strictkv/strictkv/benchmarks/internal/virtual"
 )
 
@@ -24,6 +24,20 @@ var Profiles = map[string]func() simulated.Profile{
 func ProfileNames() string {
 	return strings.Join(slices.Sorted(maps.Keys(Profiles)), ", ")
 }
+
+// Stores are others than simulated ones.
+type Stores interface {
+	// Names are those of the stand-ins that Start knows, separated by commas.
+	Names() string
+	// Start starts a stand-in until t ends, and returns the URL of a bucket.
+	Start(t *testing.T, name string) (url string, err error)
+	// Open opens a bucket by its URL, and returns what closes it as well.
+	Open(ctx context.Context, url string) (backend.Backend, func() error, error)
+}
+
+// Real is set by package server, which a program imports that works on real stores. One that
+// does not compiles no SDK of any cloud.
+var Real Stores
 
 // Options say where the objects are.
 type Options struct {
@@ -39,7 +53,7 @@ type Options struct {
 	Server string
 }
 
-// Flags adds the options to a program's flags.
+// Flags adds the options to the flags of a program that imports package server.
 func (o *Options) Flags(f *flag.FlagSet) {
 	f.StringVar(&o.Profile, "profile", "gcs",
 		"simulated store in virtual time: "+ProfileNames())
@@ -47,7 +61,7 @@ func (o *Options) Flags(f *flag.FlagSet) {
 		"the simulated store takes one write per second and object")
 	f.StringVar(&o.URL, "bucket", "", "URL of a real store, instead of a simulated one")
 	f.StringVar(&o.Server, "server", "",
-		"stand-in to start, instead of a simulated store: "+server.Names())
+		"stand-in to start, instead of a simulated store: "+Real.Names())
 }
 
 // Virtual tells whether the store is a simulated one, for package virtual.
@@ -70,7 +84,7 @@ func (o Options) latencies() (p simulated.Profile, err error) {
 // Start starts the server that the options name, if they do. It stops when t ends.
 func (o *Options) Start(t *testing.T) (err error) {
 	if o.Server != "" {
-		o.URL, err = server.Start(t, o.Server)
+		o.URL, err = Real.Start(t, o.Server)
 	}
 	return err
 }

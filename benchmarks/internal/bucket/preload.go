@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
@@ -48,17 +49,12 @@ func (b *Bucket) remove(ctx context.Context) error {
 	}
 }
 
-// each calls f for 0 to n-1, some at a time, and returns the first error of each goroutine.
+// each calls f for 0 to n-1, some at a time, and returns the first error.
 func each(n int, f func(i int) error) error {
-	var wg sync.WaitGroup
-	errs := make([]error, preloaders)
-	for p := range preloaders {
-		wg.Go(func() {
-			for i := p; i < n && errs[p] == nil; i += preloaders {
-				errs[p] = f(i)
-			}
-		})
+	var group errgroup.Group
+	group.SetLimit(preloaders)
+	for i := range n {
+		group.Go(func() error { return f(i) })
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return group.Wait()
 }

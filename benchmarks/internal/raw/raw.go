@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/strictkv/strictkv/backend"
 )
@@ -130,15 +131,13 @@ func (s Store) Rate(
 ) (perSecond float64, err error) {
 	objects := make([]object, workers)
 	defer func() { err = errors.Join(err, s.remove(ctx, objects)) }()
-	errs := make([]error, workers)
 	var count atomic.Int64
 	each := func(f func(i int) error) error {
-		var wg sync.WaitGroup
+		var group errgroup.Group
 		for i := range workers {
-			wg.Go(func() { errs[i] = f(i) })
+			group.Go(func() error { return f(i) })
 		}
-		wg.Wait()
-		return errors.Join(errs...)
+		return group.Wait()
 	}
 	err = each(func(i int) error {
 		objects[i].name = fmt.Sprintf("%s/rate-%d", s.Prefix, i)

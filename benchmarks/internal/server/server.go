@@ -1,14 +1,19 @@
-// Package server starts stand-ins for the clouds' stores, for benchmarks on one machine.
+// Package server lets benchmarks work on real stores, and starts stand-ins for the clouds' on
+// this machine. Who imports it compiles the SDKs of all clouds.
 package server
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/fsouza/fake-gcs-server/fakestorage"
 
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/backend/bucketurl/bucketurltest"
+	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
 )
 
 // fakeGCS is started here, not by package bucketurltest: on files, since its memory is slow
@@ -16,6 +21,23 @@ import (
 // What it gets wrong, conditions of reads and of deletes, costs speed only: an answer that
 // should have been "not modified" brings the data.
 const fakeGCS = "fake-gcs-server"
+
+func init() { bucket.Real = stores{} }
+
+// stores are what a bucket of package bucket can be on.
+type stores struct{}
+
+func (stores) Names() string { return Names() }
+
+func (stores) Start(t *testing.T, name string) (string, error) { return Start(t, name) }
+
+func (stores) Open(ctx context.Context, url string) (backend.Backend, func() error, error) {
+	b, err := bucketurl.Open(ctx, url)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b, b.Close, nil
+}
 
 // Names are those that Start knows, separated by commas.
 func Names() string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
@@ -164,22 +165,21 @@ func TestDropWhileOthersWrite(t *testing.T) {
 				return db, db.Collection([]byte("c"))
 			}
 			db, c := open()
-			stop, ended := make(chan struct{}), make(chan error, writers)
+			stop := make(chan struct{})
+			var ended errgroup.Group
 			for w := range writers {
-				go func() {
+				ended.Go(func() error {
 					other, theirs := open()
 					random := rand.New(rand.NewPCG(seed, uint64(w)))
 					err := writePairs(theirs, other, random, keys, stop)
-					ended <- errors.Join(err, other.Close(context.Background()))
-				}()
+					return errors.Join(err, other.Close(context.Background()))
+				})
 			}
 			time.Sleep(20)
 			_, err := c.Drop(t.Context())
 			require.NoError(t, err)
 			close(stop)
-			for range writers {
-				require.NoError(t, <-ended)
-			}
+			require.NoError(t, ended.Wait())
 			for i := range keys {
 				v, err := c.Read(t.Context(), walkKey(i))
 				if err == nil {

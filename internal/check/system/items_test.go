@@ -6,13 +6,13 @@ import (
 	"flag"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
@@ -104,16 +104,18 @@ func bareWalk(t *testing.T, b backend.Backend, concurrency int) time.Duration {
 		}
 	}
 	close(names)
-	var readers sync.WaitGroup
+	var readers errgroup.Group
 	for range concurrency {
-		readers.Go(func() {
+		readers.Go(func() error {
 			for name := range names {
-				_, err := b.Get(t.Context(), name, "")
-				assert.NoError(t, err)
+				if _, err := b.Get(t.Context(), name, ""); err != nil {
+					return err
+				}
 			}
+			return nil
 		})
 	}
-	readers.Wait()
+	require.NoError(t, readers.Wait())
 	return time.Since(begun)
 }
 

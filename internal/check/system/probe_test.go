@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
@@ -170,17 +171,15 @@ func TestProbeInBadWeather(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			bucket := memory.New()
 			const openers = 4
-			errs := make(chan error, openers)
+			var opened errgroup.Group
 			for i := range uint64(openers) {
 				net := faulty.New(bucket, faulty.Options{
 					Seed: seed*openers + i, Delay: 0.5, DelayMax: time.Second, FailBefore: 0.1,
 					LoseRequest: 0.1, LoseAnswer: 0.1, Duplicate: 0.1, Late: 0.1,
 				})
-				go func() { errs <- openAndWrite(t.Context(), net, []byte{byte(i)}) }()
+				opened.Go(func() error { return openAndWrite(t.Context(), net, []byte{byte(i)}) })
 			}
-			for range openers {
-				require.NoError(t, <-errs)
-			}
+			require.NoError(t, opened.Wait())
 			db, err := strictkv.Open(t.Context(), "db", bucket)
 			require.NoError(t, err)
 			assert.False(t, db.Stats().KeepsTombstones)

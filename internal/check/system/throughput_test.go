@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
@@ -199,20 +200,20 @@ func compare(b *testing.B, p, q func(context.Context, int) error) (ofP, ofQ floa
 // second.
 func rate(b *testing.B, step func(context.Context, int) error) float64 {
 	var done atomic.Int64
-	var wg sync.WaitGroup
+	var workers errgroup.Group
 	start := time.Now()
 	for w := range throughputWorkers {
-		wg.Go(func() {
+		workers.Go(func() error {
 			for time.Since(start) < throughputSlice {
 				if err := step(b.Context(), w); err != nil {
-					b.Error(err)
-					return
+					return err
 				}
 				done.Add(1)
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	require.NoError(b, workers.Wait())
 	return float64(done.Load()) / time.Since(start).Seconds()
 }
 
