@@ -8,6 +8,7 @@ import (
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/cache"
+	cells "github.com/strictkv/strictkv/internal/cache"
 	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/resolve"
@@ -51,7 +52,7 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 		return nil, fmt.Errorf("open: %w: %w", err, ErrInvalid)
 	}
 	s := settings{
-		cacheSize: DefaultCacheSize, patience: DefaultPatience,
+		cacheSize: cache.DefaultSize(), patience: DefaultPatience,
 		concurrency: DefaultConcurrency, inlineMax: DefaultInlineMax,
 		probe: ProbeOnce, logger: slog.New(slog.DiscardHandler),
 	}
@@ -66,7 +67,7 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 	}
 	rt := seam.FromContext(ctx)
 	st, err := store.Open(ctx, store.Options{
-		Backend: b, Runtime: rt, Cache: s.cache,
+		Backend: b, Runtime: rt, Cache: (*cells.Cache)(s.cache),
 		Prefix: keyspace.Prefix(name), Concurrency: s.concurrency,
 		Requests: s.requests,
 		Probe:    s.probe,

@@ -11,8 +11,10 @@ import (
 
 // Defaults of the options of Open.
 const (
-	// DefaultCacheSize is the size of a handle's cache, in bytes.
-	DefaultCacheSize = cache.DefaultSize
+	// DefaultCacheSizeMax is the size of a handle's cache, in bytes, where memory is plenty.
+	// Where GOMEMLIMIT or the container allow less than 1 GiB, a cache has a quarter of that:
+	// see cache.DefaultSize.
+	DefaultCacheSizeMax = cache.DefaultSizeMax
 	// DefaultPatience is how long a younger transaction waits for an undecided one.
 	DefaultPatience = 2 * time.Second
 	// DefaultInlineMax is the size up to which a value lives in its key's object, in
@@ -39,9 +41,10 @@ type settings struct {
 type Option func(*settings)
 
 // WithCacheSize bounds the handle's cache in bytes, counted as what the entries take on
-// the heap. The default is DefaultCacheSize; 0 caches nothing. Beside it, a handle keeps up
-// to 16 MiB of what it has scanned, for MaxStaleness. A Go program's heap may grow to twice
-// what lives before it is collected: set GOMEMLIMIT where memory is tight.
+// the heap. The default is cache.DefaultSize: 256 MiB, or a quarter of the memory that
+// GOMEMLIMIT or the container allow if that is less; 0 caches nothing. Beside it, a handle
+// keeps up to 16 MiB of what it has scanned, for MaxStaleness. A Go program's heap may grow to
+// twice what lives before it is collected: set GOMEMLIMIT where memory is tight.
 func WithCacheSize(bytes int64) Option {
 	return func(s *settings) { s.cacheSize = bytes }
 }

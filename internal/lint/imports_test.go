@@ -32,7 +32,7 @@ var (
 	}, adapters)
 	// engine is the code that must replay from a seed under simulation.
 	engine = []string{
-		".", "cache", "internal/cell", "internal/commit", "internal/keyspace",
+		".", "internal/cache", "internal/cell", "internal/commit", "internal/keyspace",
 		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/turn",
 		"internal/txid",
 	}
@@ -43,7 +43,7 @@ var directions = []row{
 	{".", []string{
 		"internal/commit", "internal/scan", "internal/sweep", "internal/store",
 		"internal/resolve", "internal/keyspace", "internal/txid", "internal/seam",
-		"backend", "cache",
+		"backend", "cache", "internal/cache",
 	}, "the public API wires the mechanisms together and knows no protocol, adapter or SDK"},
 
 	{"backend", nil, "the contract with a store belongs to nobody's implementation"},
@@ -85,7 +85,8 @@ var directions = []row{
 	{"backend/faulty", []string{"backend", "internal/seam"}, "a wrapper works around any store"},
 	{"backend/simulated", []string{"backend", "internal/seam"}, "a wrapper works around any store"},
 
-	{"cache", []string{"backend", "internal/cell", "internal/txid", "internal/seam"},
+	{"cache", []string{"internal/cache"}, "users make a cache, and can do no more with it"},
+	{"internal/cache", []string{"backend", "internal/cell", "internal/txid", "internal/seam"},
 		"the cache keeps cells and knows nothing of transactions"},
 
 	{"internal/keyspace", nil, "object names depend on nothing"},
@@ -95,7 +96,8 @@ var directions = []row{
 		"the door to the Go runtime leads nowhere else"},
 	{"internal/turn", []string{"internal/seam"}, "who waits for whom is decided by names alone"},
 	{"internal/store", []string{
-		"internal/cell", "internal/txid", "cache", "backend", "internal/keyspace", "internal/seam",
+		"internal/cell", "internal/txid", "internal/cache", "backend", "internal/keyspace",
+		"internal/seam",
 	}, "it moves cells and knows nothing of other transactions"},
 	{"internal/resolve", []string{
 		"backend", "internal/store", "internal/cell", "internal/txid", "internal/seam",
@@ -115,7 +117,7 @@ var directions = []row{
 
 	{"internal/worldtest", []string{
 		"testing", "testing/synctest", testify, "backend", "backend/memory", "backend/faulty",
-		"cache", "internal/cell", "internal/resolve", "internal/seam", "internal/store",
+		"internal/cache", "internal/cell", "internal/resolve", "internal/seam", "internal/store",
 		"internal/txid",
 	}, "it opens what the tests of several packages share, and knows nothing above"},
 	{"internal/sim/...", []string{
@@ -228,7 +230,7 @@ import "github.com/strictkv/strictkv/backend/memory"`,
 			}},
 		{"engine imports SDK", "internal/store/store.go", `package store
 import "cloud.google.com/go/storage"
-import "github.com/strictkv/strictkv/cache"`, []string{"2: internal/store must not"}},
+import "github.com/strictkv/strictkv/internal/cache"`, []string{"2: internal/store must not"}},
 		{"history imports the module", "internal/history/history.go", `package history
 import "slices"
 import "github.com/strictkv/strictkv"`, []string{"3: internal/history must not import ."}},

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/strictkv/strictkv/cache"
+	"github.com/strictkv/strictkv/internal/cache"
 )
 
 // Idle handles have lost all their entries to a busy one. The shelves that they had must not

@@ -17,9 +17,6 @@ import (
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
-// DefaultSize is the size of a cache for which none was given, in bytes.
-const DefaultSize = 256 << 20
-
 // Cache holds entries of one or several databases. It is safe for concurrent use,
 // and may be shared by several handles of a process.
 type Cache struct {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/strictkv/strictkv/backend"
-	"github.com/strictkv/strictkv/cache"
+	"github.com/strictkv/strictkv/internal/cache"
 )
 
 const benchNames = 1 << 14
