@@ -34,7 +34,7 @@ func (c *Collection) Collection(name []byte) *Collection {
 		return c
 	}
 	path, err := c.path.Collection(name)
-	return &Collection{db: c.db, path: path, err: err}
+	return &Collection{db: c.db, path: path, err: public(err)}
 }
 
 // Key names a key of c, for ReadMulti.
@@ -45,7 +45,8 @@ func (c *Collection) cell(key []byte) (string, error) {
 	if c.err != nil {
 		return "", c.err
 	}
-	return c.path.Cell(c.db.name, key)
+	name, err := c.path.Cell(c.db.name, key)
+	return name, public(err)
 }
 
 // Read returns the current value of a key, in one request. Errors: ErrNotFound,

@@ -69,8 +69,8 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 	st, err := store.Open(ctx, store.Options{
 		Backend: b, Runtime: rt, Cache: (*cells.Cache)(s.cache),
 		Prefix: keyspace.Prefix(name), Concurrency: s.concurrency,
-		Requests: s.requests,
-		Probe:    s.probe,
+		Requests: store.Requests(s.requests),
+		Probe:    store.Probe(s.probe),
 	})
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (db *DB) run(ctx context.Context, o commit.Options, fn func(tx *Tx) error) 
 	if err != nil && errors.Is(err, ErrInDoubt) {
 		return db.inDoubt(err)
 	}
-	return err
+	return public(err)
 }
 
 // Do is DB.Tx for a function that returns a value: that of the run that committed.

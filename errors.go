@@ -56,13 +56,50 @@ var (
 
 // KeyError tells the length of a key or name, and the limit, in bytes. It matches
 // ErrInvalidKey.
-type KeyError = keyspace.KeyError
+type KeyError struct {
+	// Len and Limit are in bytes.
+	Len, Limit int
+	// What names the offender: the key, the collection's name, a bound of a range, or the
+	// full name of the key's object.
+	What string
+}
+
+// Error names the offender, its length and the limit.
+func (e *KeyError) Error() string { return (*keyspace.KeyError)(e).Error() }
+
+// Is makes the error match ErrInvalidKey.
+func (e *KeyError) Is(target error) bool { return target == ErrInvalidKey }
 
 // SizeError tells what is too large, its size, and the limit. It matches ErrTooLarge.
-type SizeError = commit.SizeError
+type SizeError struct {
+	// What is too large: a value, the number of keys written, or of keys scanned.
+	What string
+	// Size and Limit are in bytes for a value, else a number.
+	Size, Limit int
+}
 
-// CorruptError tells the object that is damaged. It matches ErrCorrupt.
+// Error tells the size and the limit.
+func (e *SizeError) Error() string { return (*commit.SizeError)(e).Error() }
+
+// Is makes the error match ErrTooLarge.
+func (e *SizeError) Is(target error) bool { return target == ErrTooLarge }
+
+// CorruptError tells the object that is damaged: Object is its full name in the bucket, Err
+// what is wrong with it. It matches ErrCorrupt. Adapters return it as well.
 type CorruptError = backend.CorruptError
+
+// public turns an error of the engine that has a type of its own into that of this package.
+func public(err error) error {
+	var key *keyspace.KeyError
+	var size *commit.SizeError
+	switch {
+	case errors.As(err, &key):
+		return (*KeyError)(key)
+	case errors.As(err, &size):
+		return (*SizeError)(size)
+	}
+	return err
+}
 
 // InDoubtError tells of a transaction that may have committed. It matches ErrInDoubt,
 // and what Err matches: context.Canceled, for example, if the context was cancelled

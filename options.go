@@ -73,12 +73,23 @@ func WithConcurrency(n int) Option {
 }
 
 // Requests bounds single requests to the store: their time, and how often and after what
-// pauses they are sent again.
-type Requests = store.Requests
+// pauses they are sent again. Fields that are zero have the values of DefaultRequests.
+type Requests struct {
+	// Timeout bounds one request, and twice that a wave of them; one that moves a large
+	// value has more, by its size. A write that exceeds it is of unknown outcome. It is 5
+	// minutes at most.
+	Timeout time.Duration
+	// Retries is how often a request is sent again that was certainly not applied, or a
+	// read that failed; 100 at most. A negative number is none.
+	Retries int
+	// BackoffMin and BackoffMax bound the pause before it is, which doubles each time, with
+	// jitter. A store that asks for a longer one gets it, up to half a minute.
+	BackoffMin, BackoffMax time.Duration
+}
 
 // DefaultRequests returns the bounds that a handle has without WithRequests: 30 s for a
 // request, and 8 more tries after pauses from 50 ms to 5 s.
-func DefaultRequests() Requests { return store.DefaultRequests }
+func DefaultRequests() Requests { return Requests(store.DefaultRequests) }
 
 // WithRequests bounds single requests to the store. Fields of r that are zero have the
 // values of DefaultRequests.
@@ -95,20 +106,20 @@ func WithInlineMax(bytes int) Option {
 }
 
 // Probe says when Open probes the store.
-type Probe = store.Probe
+type Probe uint8
 
 // The times for WithProbe.
 const (
 	// ProbeOnce probes when the database is created, or was made by a version of this
 	// library that did not probe. It is the default.
-	ProbeOnce = store.ProbeOnce
+	ProbeOnce = Probe(store.ProbeOnce)
 	// ProbeAgain probes each time that the database is opened: once after its objects have
 	// been copied to another store, after the store has got better, or after the user has got
 	// permission to delete.
-	ProbeAgain = store.ProbeAgain
+	ProbeAgain = Probe(store.ProbeAgain)
 	// ProbeNever takes the store's word. It is dangerous: on a store that ignores the
 	// conditions of writes, transactions lose each other's updates, and nothing tells.
-	ProbeNever = store.ProbeNever
+	ProbeNever = Probe(store.ProbeNever)
 )
 
 // WithProbe sets when Open probes the store; the default is ProbeOnce. The probe writes,

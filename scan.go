@@ -56,7 +56,7 @@ func (c *Collection) interval(r Range) (scan.Range, error) {
 	}
 	i, err := c.path.Interval(r.From, r.To)
 	if err != nil {
-		return scan.Range{}, err
+		return scan.Range{}, public(err)
 	}
 	return scan.Range{
 		Interval: i, Reverse: r.Reverse, Limit: r.Limit, KeysOnly: r.KeysOnly,
@@ -84,7 +84,7 @@ func (tx *Tx) Scan(c *Collection, r Range) iter.Seq2[Item, error] {
 			return !left
 		})
 		if err != nil && !left {
-			yield(Item{}, fmt.Errorf("scan: %w", err))
+			yield(Item{}, fmt.Errorf("scan: %w", public(err)))
 		}
 	}
 }

@@ -38,7 +38,30 @@ type SweepOptions struct {
 }
 
 // SweepReport is what a DB.Sweep has done, or in a dry run would do.
-type SweepReport = sweep.Report
+type SweepReport struct {
+	// Objects and Bytes count what has been listed: of the second of two listings, if
+	// there are two and it has begun.
+	Objects, Bytes int64
+	// Settled counts the abandoned intents that were resolved.
+	Settled int64
+	// Condemned counts the tombstones that were announced to be removed by a sweep that
+	// comes a horizon later, and Tombstones those that were removed.
+	Condemned, Tombstones int64
+	// Values counts the external values that were removed, since no cell refers to them,
+	// and ValueBytes their bytes.
+	Values, ValueBytes int64
+	// Clocks counts the objects that were removed which sweeps had left that crashed while
+	// they asked for the store's time.
+	Clocks int64
+	// Waiting counts tombstones and intents that are not old enough.
+	Waiting int64
+	// Changed counts objects that others wrote or removed meanwhile.
+	Changed int64
+	// Foreign counts objects that are none of the database's. They are left alone.
+	Foreign int64
+	// Failed counts objects with which something went wrong.
+	Failed int64
+}
 
 // Sweep removes the garbage of the database: it settles intents that are over a minute
 // old, whose processes have died, removes external values that no key refers to, and
@@ -69,44 +92,15 @@ func (db *DB) Sweep(ctx context.Context, o SweepOptions) (SweepReport, error) {
 	if o.Concurrency <= 0 {
 		o.Concurrency = DefaultConcurrency
 	}
-	return sweep.New(db.st, db.rs, sweep.Options{
+	var progress func(sweep.Report)
+	if o.Progress != nil {
+		progress = func(r sweep.Report) { o.Progress(SweepReport(r)) }
+	}
+	r, err := sweep.New(db.st, db.rs, sweep.Options{
 		Prefix: prefix, Horizon: o.Horizon, DryRun: o.DryRun, Concurrency: o.Concurrency,
-		Progress: o.Progress, KeepTombstones: !db.st.ConditionalDelete(),
+		Progress: progress, KeepTombstones: !db.st.ConditionalDelete(),
 	}).Sweep(ctx)
-}
-
-// CheckOptions configures a DB.Check.
-type CheckOptions struct {
-	// Collection limits the check to a collection and what is nested in it; nil is the
-	// whole database.
-	Collection *Collection
-	// Progress, if not nil, is called now and then with what has been found so far.
-	Progress func(CheckReport)
-}
-
-// CheckReport is what a DB.Check has found.
-type CheckReport = sweep.CheckReport
-
-// CheckProblem is one thing in a database that must not be.
-type CheckProblem = sweep.Problem
-
-// Check examines every object of the database: names, formats, checksums, external values,
-// and what the protocol promises of intents and marks. It writes nothing that changes a
-// value, and may run while others use the database. It costs a listing, a read of each
-// cell and external value, and of the members of each intent.
-//
-// Problems are listed in the report; the error tells that the check could not be carried
-// through.
-func (db *DB) Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
-	if err := db.begin(); err != nil {
-		return CheckReport{}, err
-	}
-	defer db.end()
-	prefix, err := db.prefix(o.Collection)
-	if err != nil {
-		return CheckReport{}, fmt.Errorf("check: %w", err)
-	}
-	return sweep.NewChecker(db.st, db.rs).Check(ctx, prefix, o.Progress)
+	return SweepReport(r), err
 }
 
 // prefix is what the names of all objects of a collection begin with; nil is the whole

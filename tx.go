@@ -33,7 +33,7 @@ func (tx *Tx) cell(c *Collection, key []byte) (string, error) {
 	var buf [keyspace.NameMax]byte
 	name, err := c.path.AppendCell(buf[:0], c.db.name, key)
 	if err != nil {
-		return "", tx.tx.Fail(err)
+		return "", tx.tx.Fail(public(err))
 	}
 	return tx.tx.Name(name), nil
 }
@@ -47,7 +47,7 @@ func (tx *Tx) Read(c *Collection, key []byte) ([]byte, error) {
 	}
 	v, err := tx.tx.Read(name)
 	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", key, err)
+		return nil, fmt.Errorf("read %q: %w", key, public(err))
 	}
 	return v, nil
 }
@@ -76,7 +76,7 @@ func (tx *Tx) ReadMulti(keys ...Key) []Result {
 	for i := range results {
 		results[i].Value = values[i]
 		if errs[i] != nil {
-			results[i].Err = fmt.Errorf("read %q: %w", keys[i].Key, errs[i])
+			results[i].Err = fmt.Errorf("read %q: %w", keys[i].Key, public(errs[i]))
 		}
 	}
 	return results
@@ -108,7 +108,7 @@ func (tx *Tx) write(step string, c *Collection, key []byte, f func(name string) 
 		err = f(name)
 	}
 	if err != nil {
-		return fmt.Errorf("%s %q: %w", step, key, err)
+		return fmt.Errorf("%s %q: %w", step, key, public(err))
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (tx *Tx) Lock(c *Collection, keys ...[]byte) error {
 		}
 	}
 	if err := tx.tx.Lock(names); err != nil {
-		return fmt.Errorf("lock: %w", err)
+		return fmt.Errorf("lock: %w", public(err))
 	}
 	return nil
 }
