@@ -92,9 +92,15 @@ func (c *Collection) Insert(ctx context.Context, key, value []byte) error {
 	return c.db.Tx(ctx, func(tx *Tx) error { return tx.Insert(c, key, value) })
 }
 
+// Remove is what the function of Collection.Update returns as its error to delete the key. No
+// call returns it.
+var Remove = errors.New("strictkv: remove the key")
+
 // Update replaces the value of a key by what fn makes of it. fn gets nil for a key that
-// has none; if it returns nil, the key is deleted; if it returns an error, nothing
-// happens. It may be run several times. It is a DB.Tx of its own.
+// has none. If it returns Remove, the key is deleted; with any other error nothing happens,
+// and Update returns that. A nil value without an error is refused as ErrInvalid, since it is
+// more often forgotten than meant: an empty value is []byte{}. fn may be run several times. It
+// is a DB.Tx of its own, without end but ctx's.
 func (c *Collection) Update(
 	ctx context.Context, key []byte, fn func(old []byte) ([]byte, error),
 ) error {
@@ -108,13 +114,17 @@ func (c *Collection) Update(
 		}
 		v, err := fn(old)
 		switch {
+		case errors.Is(err, Remove):
+			if old == nil {
+				return nil
+			}
+			return tx.Delete(c, key)
 		case err != nil:
 			return err
-		case v != nil:
-			return tx.Write(c, key, v)
-		case old != nil:
-			return tx.Delete(c, key)
+		case v == nil:
+			return fmt.Errorf("update %q: the function returned neither a value nor an error: "+
+				"to delete the key, return strictkv.Remove: %w", key, ErrInvalid)
 		}
-		return nil
+		return tx.Write(c, key, v)
 	})
 }

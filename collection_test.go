@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,10 +27,15 @@ func TestUpdate(t *testing.T) {
 	s.sees(t, "key", "new")
 	assert.Same(t, ours, s.c.Update(s.ctx, key, makes([]byte("new"), []byte("lost"), ours)))
 	s.sees(t, "key", "new")
-	require.NoError(t, s.c.Update(s.ctx, key, makes([]byte("new"), nil, nil)))
+	err := s.c.Update(s.ctx, key, makes([]byte("new"), nil, nil))
+	require.ErrorIs(t, err, strictkv.ErrInvalid, "a forgotten value deletes nothing")
+	require.ErrorContains(t, err, "strictkv.Remove")
+	s.sees(t, "key", "new")
+	remove := fmt.Errorf("enough: %w", strictkv.Remove)
+	require.NoError(t, s.c.Update(s.ctx, key, makes([]byte("new"), nil, remove)))
 	s.sees(t, "key", nil)
 	before := s.db.Stats()
-	require.NoError(t, s.c.Update(s.ctx, key, makes(nil, nil, nil)), "nothing from nothing")
+	require.NoError(t, s.c.Update(s.ctx, key, makes(nil, nil, strictkv.Remove)), "it is gone")
 	assert.Zero(t, s.db.Stats().Sub(before).Puts)
 	require.NoError(t, s.c.Update(s.ctx, key, makes(nil, []byte{}, nil)))
 	s.sees(t, "key", "")

@@ -135,8 +135,12 @@ func (db *DB) end() {
 
 // Tx runs a transaction. The function reads and writes through the Tx that it is
 // given; if it returns nil, the transaction is committed. On a conflict it is run
-// again, until it commits or ctx ends: it must have no effect outside of the Tx, and an
-// attempt that will fail may see values that don't belong together.
+// again: it must have no effect outside of the Tx, and an attempt that will fail may see
+// values that don't belong together.
+//
+// There is no end to that but ctx's: without a deadline, a transaction under constant conflict
+// may be tried for ever. MaxAttempts sets a number instead. Tx.Attempt tells the function how
+// often it has been run, and Tx.RetryCause why again.
 //
 // A transaction that the function starts itself is one of its own. If it wants the same keys
 // it waits for this one, up to half a minute, and then makes it run again.
@@ -158,7 +162,7 @@ func (db *DB) Tx(ctx context.Context, fn func(tx *Tx) error, opts ...TxOption) e
 
 // View runs a transaction that only reads: the same snapshot of all keys, current at an
 // instant within the call, or with MaxStaleness at most that old. A write in it fails
-// with ErrReadOnly.
+// with ErrReadOnly. Like DB.Tx it is run again until ctx ends, unless MaxAttempts says less.
 func (db *DB) View(ctx context.Context, fn func(tx *Tx) error, opts ...ViewOption) error {
 	o := commit.Options{ReadOnly: true}
 	for _, opt := range opts {
@@ -178,7 +182,11 @@ func (db *DB) run(ctx context.Context, o commit.Options, fn func(tx *Tx) error) 
 		return err
 	}
 	defer db.end()
-	err := db.engine.Run(ctx, o, func(tx *commit.Tx) error { return fn(&Tx{db: db, tx: tx}) })
+	attempt := 0
+	err := db.engine.Run(ctx, o, func(tx *commit.Tx) error {
+		attempt++
+		return fn(&Tx{db: db, tx: tx, attempt: attempt})
+	})
 	if err != nil && errors.Is(err, ErrInDoubt) {
 		return db.inDoubt(err)
 	}

@@ -340,7 +340,7 @@ func ExampleCollection_Update() {
 	fmt.Printf("%s %v\n", v, err)
 
 	must(c.Update(ctx, []byte("visits"), func([]byte) ([]byte, error) {
-		return nil, nil // deletes
+		return nil, strictkv.Remove
 	}))
 	_, err = c.Read(ctx, []byte("visits"))
 	fmt.Println(err)

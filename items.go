@@ -68,7 +68,7 @@ func newWalk(opts []WalkOption) (walk, error) {
 // before the first item comes.
 //
 // A loop that was left goes on behind its last key, in another process too, with the range
-// that begins there: From: append(key, 0), or in reverse To: key.
+// that begins there: r.After(key).
 //
 // An error ends the loop: ErrClosed, ErrInvalid, ErrInvalidKey, ErrCorrupt, ErrFormat,
 // ErrUnavailable, the backend's, and the context's.

@@ -154,8 +154,12 @@ type ViewOption interface{ applyView(*commit.Options) }
 type Attempts int
 
 // MaxAttempts ends a transaction with ErrConflict after n attempts that conflicts
-// have undone. Without it (or with n < 1) a transaction is tried until its context
-// ends. It serves Tx and View. A Tx with it does not commit together with others of its
+// have undone.
+//
+// Without it (or with n < 1) there is no limit: a transaction is tried until its context
+// ends. Where callers wait, give the context a deadline, or set a number here.
+//
+// It serves Tx and View. A Tx with it does not commit together with others of its
 // handle: that is slower where many want the same key.
 func MaxAttempts(n int) Attempts { return Attempts(n) }
 

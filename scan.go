@@ -1,6 +1,7 @@
 package strictkv
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 
@@ -11,8 +12,8 @@ import (
 // zero Range is all of it, forward.
 type Range struct {
 	// From is the least key, if it is there; To is beyond the last. None is the open end.
-	// With To not greater than From the range is empty. Each has at most 513 bytes:
-	// append(key, 0) is what comes behind any key.
+	// With To not greater than From the range is empty. Each has at most 513 bytes: a key
+	// with a zero behind it is what comes next, as After makes it.
 	From, To []byte
 	// Reverse goes from the last key to the first. Stores list names forward only: names,
 	// but not values, of all of the range are listed before the first key comes, and those of
@@ -42,6 +43,22 @@ func Prefix(p []byte) Range {
 			r.To[i]++
 			break
 		}
+	}
+	return r
+}
+
+// After is the rest of the range behind a key, which need not be there: for the next page, or
+// to go on with a walk in another process. In a range that is reversed it is what comes before
+// the key. The limit stays as it is.
+func (r Range) After(key []byte) Range {
+	if r.Reverse {
+		if len(r.To) == 0 || bytes.Compare(key, r.To) < 0 {
+			r.To = append([]byte{}, key...)
+		}
+		return r
+	}
+	if next := append(append([]byte{}, key...), 0); bytes.Compare(next, r.From) > 0 {
+		r.From = next
 	}
 	return r
 }

@@ -15,9 +15,53 @@ import (
 // Errors of its methods other than ErrNotFound and ErrExists stick: the transaction
 // fails even if the function ignores them.
 type Tx struct {
-	db *DB
-	tx *commit.Tx
+	db      *DB
+	tx      *commit.Tx
+	attempt int
 }
+
+// RetryCause is why a transaction's function is run once more.
+type RetryCause uint8
+
+// The causes. There may be more with time.
+const (
+	// FirstRun: it is not run once more.
+	FirstRun = RetryCause(commit.NoRetry)
+	// StaleRead: others had changed something that the run before has read, or that the cache
+	// held.
+	StaleRead = RetryCause(commit.StaleRead)
+	// WriteConflict: others had changed a key of the transaction between its reads and its
+	// writes, or have killed the attempt, whose patience had ended.
+	WriteConflict = RetryCause(commit.Conflict)
+	// LocksLost: others took this client for dead, and its locks away.
+	LocksLost = RetryCause(commit.LocksLost)
+	// Grouped: other transactions of this handle want the same keys, and commit together with
+	// this one, each on top of what those before have done.
+	Grouped = RetryCause(commit.Regrouped)
+)
+
+// String names the cause, in words for a log.
+func (c RetryCause) String() string {
+	switch c {
+	case FirstRun:
+		return "first run"
+	case StaleRead:
+		return "stale read"
+	case WriteConflict:
+		return "write conflict"
+	case LocksLost:
+		return "locks lost"
+	case Grouped:
+		return "grouped"
+	}
+	return fmt.Sprintf("cause %d", uint8(c))
+}
+
+// Attempt is the number of this run of the function: 1 for the first.
+func (tx *Tx) Attempt() int { return tx.attempt }
+
+// RetryCause is why the function is run once more; FirstRun if it is not.
+func (tx *Tx) RetryCause() RetryCause { return RetryCause(tx.tx.Retry()) }
 
 // Context is the transaction's. The methods of a Tx take none of their own.
 func (tx *Tx) Context() context.Context { return tx.tx.Context() }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
@@ -479,6 +480,67 @@ func TestDo(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, 2, v, "the value of the run that counted")
+}
+
+// TestAttempt: each run of the function knows its number, and what became of the one before.
+func TestAttempt(t *testing.T) {
+	s := newShop(t)
+	for name, x := range map[string]struct {
+		cause strictkv.RetryCause
+		run   func(tx *strictkv.Tx) error
+	}{
+		"write conflict": {strictkv.WriteConflict, func(tx *strictkv.Tx) error {
+			return tx.Write(s.c, []byte("key"), nil)
+		}},
+		"stale read": {strictkv.StaleRead, func(tx *strictkv.Tx) error {
+			_, err := tx.Read(s.c, []byte("other"))
+			return present(err)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var causes []strictkv.RetryCause
+			require.NoError(t, s.db.Tx(s.ctx, func(tx *strictkv.Tx) error {
+				causes = append(causes, tx.RetryCause())
+				assert.Len(t, causes, tx.Attempt())
+				_, err := tx.Read(s.c, []byte("key"))
+				require.NoError(t, err)
+				if tx.Attempt() == 1 {
+					value := fmt.Append(nil, name)
+					require.NoError(t, s.theirs().Write(s.ctx, []byte("key"), value))
+				}
+				return x.run(tx)
+			}))
+			assert.Equal(t, []strictkv.RetryCause{strictkv.FirstRun, x.cause}, causes)
+			assert.Equal(t, name, x.cause.String())
+		})
+	}
+	assert.Equal(t, "first run", strictkv.FirstRun.String())
+	assert.Equal(t, "locks lost", strictkv.LocksLost.String())
+	assert.Equal(t, "grouped", strictkv.Grouped.String())
+	assert.Equal(t, "cause 99", strictkv.RetryCause(99).String())
+}
+
+// TestGroupedAttempts: of many that increment one counter, most run again in a group.
+func TestGroupedAttempts(t *testing.T) {
+	s := newShop(t)
+	var causes [5]atomic.Int64
+	var group errgroup.Group
+	for range 16 {
+		group.Go(func() error {
+			return s.db.Tx(s.ctx, func(tx *strictkv.Tx) error {
+				causes[tx.RetryCause()].Add(1)
+				assert.Equal(t, tx.Attempt() == 1, tx.RetryCause() == strictkv.FirstRun)
+				v, err := tx.Read(s.c, []byte("key"))
+				if err != nil {
+					return err
+				}
+				return tx.Write(s.c, []byte("key"), append(v, '+'))
+			})
+		})
+	}
+	require.NoError(t, group.Wait())
+	assert.EqualValues(t, 16, causes[strictkv.FirstRun].Load())
+	s.sees(t, "key", "value"+strings.Repeat("+", 16))
 }
 
 // TestInDoubt: the error tells the attempt, its keys, and why; whatever has come of it,

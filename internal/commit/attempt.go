@@ -85,7 +85,7 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 		case err != nil:
 			return true, err
 		case p.stale:
-			t.e.stats.StaleReads.Add(1)
+			t.rerun(StaleRead)
 			err := t.failed()
 			return err != nil, err
 		case p.needless():

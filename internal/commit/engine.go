@@ -125,6 +125,28 @@ func (t *txn) run(fn func(*Tx) error) error {
 	}
 }
 
+// Retry is why the function runs once more.
+type Retry uint8
+
+// The causes.
+const (
+	NoRetry Retry = iota
+	// StaleRead: something that was read had changed.
+	StaleRead
+	// Conflict: a write was refused, and of what was read or is written something had changed.
+	Conflict
+	// LocksLost: others have taken away the locks.
+	LocksLost
+	// Regrouped: others of the handle want the same keys.
+	Regrouped
+)
+
+// rerun counts a run of the function that did not see what is there now.
+func (t *txn) rerun(why Retry) {
+	t.e.stats.StaleReads.Add(1)
+	t.why = why
+}
+
 // txn is a transaction, over all its attempts.
 type txn struct {
 	e        *Engine
@@ -142,6 +164,8 @@ type txn struct {
 	// failures counts attempts that came to nothing; torn is how much those were torn apart
 	// of which some intent had landed.
 	failures, torn int
+	// why is the cause of the next run of the function.
+	why Retry
 	// locks are held once the transaction has escalated, unless it is tooWide for that.
 	locks   *locks
 	tooWide bool
@@ -175,7 +199,7 @@ type leftover struct {
 // once runs the function and tries to commit what it did. done is false if the
 // function must be run again.
 func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
-	tx := &Tx{t: t, fresh: t.fresh, ranges: ranges{known: t.listed}}
+	tx := &Tx{t: t, why: t.why, fresh: t.fresh, ranges: ranges{known: t.listed}}
 	t.listed = nil
 	ferr := tx.call(fn)
 	if errors.Is(ferr, errNobody) {

@@ -91,7 +91,7 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 	case err != nil:
 		return true, err
 	case changed:
-		t.e.stats.StaleReads.Add(1)
+		t.rerun(StaleRead)
 		return false, nil
 	case (&plan{members: l.a.members}).needless():
 		return t.finishReads(tx, nil)
@@ -120,7 +120,7 @@ func (l *locks) commit() (done bool, err error) {
 // again gives up lost locks: the function runs again, and takes new ones.
 func (l *locks) again() (done bool, err error) {
 	l.release()
-	l.t.fresh = nil
+	l.t.fresh, l.t.why = nil, LocksLost
 	err = l.t.failed()
 	return err != nil, err
 }

@@ -97,7 +97,7 @@ func (t *txn) takeTurn(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
 		}
 		again, done, err = t.rideIn(place, fn)
 	}
-	t.fresh = nil
+	t.fresh, t.why = nil, Regrouped
 	return false, done, err
 }
 
@@ -249,7 +249,7 @@ func (g *group) runOf(t *txn, tx *Tx) bool {
 		return false
 	}
 	ran := rt.NewEvent()
-	r.tx, r.ran = &Tx{t: t, fresh: tx.fresh, base: tx}, ran
+	r.tx, r.ran = &Tx{t: t, why: Regrouped, fresh: tx.fresh, base: tx}, ran
 	if !r.Tell(turn.Run) {
 		return false
 	}

@@ -14,7 +14,8 @@ import (
 // Tx is one run of the user's function: its read set and its write set. Keys are
 // named by their cells. It is safe for concurrent use until the function returns.
 type Tx struct {
-	t *txn
+	t   *txn
+	why Retry // it runs
 	// fresh is what the last refresh has read.
 	fresh map[string]resolve.Reading
 	// base is what transactions before this one have done that will commit with it.
@@ -86,6 +87,9 @@ func (tx *Tx) call(fn func(*Tx) error) error {
 	}()
 	return fn(tx)
 }
+
+// Retry is why the function runs once more; NoRetry for its first run.
+func (tx *Tx) Retry() Retry { return tx.why }
 
 // Context is the transaction's.
 func (tx *Tx) Context() context.Context { return tx.t.ctx }

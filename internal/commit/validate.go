@@ -43,7 +43,7 @@ func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 			return true, err
 		}
 		if stale {
-			t.e.stats.StaleReads.Add(1)
+			t.rerun(StaleRead)
 			err := t.failed()
 			return err != nil, err
 		}
@@ -218,7 +218,7 @@ var errEcho = fmt.Errorf("a refused write may have landed: %w", backend.ErrOutco
 // versions have moved, and the function need not run again.
 func (t *txn) refresh(a *attempt, p *plan) (rerun bool, err error) {
 	if a.stale {
-		t.e.stats.StaleReads.Add(1)
+		t.rerun(StaleRead)
 		t.startFrom(p, nil)
 		return true, nil
 	}
@@ -237,7 +237,7 @@ func (t *txn) refresh(a *attempt, p *plan) (rerun bool, err error) {
 	if err != nil || !changed(p, p.othersNow) {
 		return false, err
 	}
-	t.e.stats.StaleReads.Add(1)
+	t.rerun(Conflict)
 	t.startFrom(p, p.othersNow)
 	return true, nil
 }

@@ -248,7 +248,7 @@ var errVanished = errors.New("a value that was read has been replaced")
 // again makes what is known now the start of the function's next run, after a value had
 // vanished.
 func (t *txn) again(tx *Tx) (done bool, err error) {
-	t.e.stats.StaleReads.Add(1)
+	t.rerun(StaleRead)
 	t.fresh = map[string]resolve.Reading{}
 	for _, e := range tx.reads() {
 		t.fresh[e.name] = e.base

@@ -1,0 +1,41 @@
+package strictkv_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/keyspace"
+)
+
+// TestLimitsInProse: what is written about limits is what the constants say.
+func TestLimitsInProse(t *testing.T) {
+	const mib = 1 << 20
+	key := fmt.Sprintf("1 to %d bytes", keyspace.KeyMax)
+	name := fmt.Sprintf("%d bytes", keyspace.CellMax)
+	value := fmt.Sprintf("%d MiB", strictkv.ValueMax/mib)
+	inline := fmt.Sprintf("above %d MiB", strictkv.DefaultInlineMax/mib)
+	members := fmt.Sprint(cell.MembersMax)
+	for file, want := range map[string][]string{
+		"doc.go": {key, name, value, inline, "at most " + members + " keys"},
+		"README.md": {value},
+		"docs/operations.md": {key, name, "values " + value, inline,
+			"at most " + members + " keys",
+			fmt.Sprintf("%d MiB, or a quarter", strictkv.DefaultCacheSizeMax/mib),
+			fmt.Sprintf("| %.0f s |", strictkv.DefaultPatience.Seconds()),
+			fmt.Sprintf("%d requests", strictkv.DefaultConcurrency)},
+	} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		prose := strings.Join(strings.Fields(strings.ReplaceAll(string(text), "//", " ")), " ")
+		for _, limit := range want {
+			assert.Contains(t, prose, limit, file)
+		}
+	}
+}
