@@ -106,8 +106,8 @@ func public(err error) error {
 // while writes were on their way. The handle settles the attempt in the background, so
 // that no key stays locked.
 type InDoubtError struct {
-	// Attempt is the attempt's id; zero for who left while others of the handle were
-	// committing for him.
+	// Attempt is the attempt's id; zero for a transaction that left while others of the handle were
+	// committing for it.
 	Attempt string
 	// Keys are those that the attempt writes.
 	Keys []Key

@@ -23,7 +23,7 @@ func TestLimitsInProse(t *testing.T) {
 	inline := fmt.Sprintf("above %d MiB", strictkv.DefaultInlineMax/mib)
 	members := fmt.Sprint(cell.MembersMax)
 	for file, want := range map[string][]string{
-		"doc.go": {key, name, value, inline, "at most " + members + " keys"},
+		"doc.go":    {key, name, value, inline, "at most " + members + " keys"},
 		"README.md": {value},
 		"docs/operations.md": {key, name, "values " + value, inline,
 			"at most " + members + " keys",

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/strictkv/strictkv"
-	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
 )
 
@@ -60,7 +59,7 @@ var kinds = []kind{
 
 // known lets the error of an absent key pass.
 func known(err error) error {
-	if errors.Is(err, backend.ErrNotFound) {
+	if errors.Is(err, strictkv.ErrNotFound) {
 		return nil
 	}
 	return err

@@ -131,6 +131,8 @@ var directions = []row{
 	{"internal/check/system", nil, "it holds tests alone"},
 	{"internal/check/modules", nil, "it holds tests alone"},
 
+	{"examples/devserver", []string{"github.com/fsouza/fake-gcs-server"},
+		"it is a stand-in for a store, and knows nothing of who uses that"},
 	{"examples/...", append([]string{kong, "golang.org/x/sync", "examples/..."}, public...),
 		"an example is a user's program: it sees what users see"},
 	{"benchmarks/internal/server", []string{
