@@ -94,7 +94,7 @@ func (c *Collection) Insert(ctx context.Context, key, value []byte) error {
 
 // Remove is what the function of Collection.Update returns as its error to delete the key. No
 // call returns it.
-var Remove = errors.New("strictkv: remove the key")
+var Remove = errors.New("strictkv: remove the key") //nolint:staticcheck // it is no failure
 
 // Update replaces the value of a key by what fn makes of it. fn gets nil for a key that
 // has none. If it returns Remove, the key is deleted; with any other error nothing happens,
