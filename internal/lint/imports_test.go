@@ -126,6 +126,7 @@ var directions = []row{
 	}, "the simulator drives the engine through the seam and the API; it may look into cells"},
 	{"internal/history", nil, "the checker judges histories without knowing what made them"},
 	{"internal/lint", nil, "rules outlive what they rule"},
+	{"internal/plain", nil, "what programs print is judged as a reader sees it"},
 
 	{"examples/...", append([]string{kong, "examples/..."}, public...),
 		"an example is a user's program: it sees what users see"},
@@ -134,7 +135,7 @@ var directions = []row{
 	}, "it starts the stand-ins of the tests for benchmarks"},
 	{"benchmarks/...", append([]string{
 		"benchmarks/...", "internal/history", "testing", "github.com/HdrHistogram/hdrhistogram-go",
-		"gonum.org/v1/plot",
+		"gonum.org/v1/plot", "github.com/schollz/progressbar/v3", "golang.org/x/term",
 		"testing/synctest",
 	}, public...), "a benchmark measures what users see; virtual time is package testing's"},
 }
