@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 
@@ -58,6 +59,8 @@ func plots(dir string, rows []row) (failed error) {
 // showStores prints what was measured on stand-ins, and puts it into the documents, if there
 // is a folder.
 func showStores(to report.Output, dir string, rows []storeRow) error {
+	fmt.Fprint(to.Table, "Stand-ins by themselves, and the mixed load on them; latencies in ms.\n",
+		"of raw: requests per second, as a fraction of a bare loop's.\n")
 	if err := report.Show(to, "-stores", rows); err != nil || dir == "" {
 		return err
 	}
