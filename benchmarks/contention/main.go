@@ -47,7 +47,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	to := report.Output{Table: out}
 	to.Flag(f)
 	dir := f.String("plots", "", "measure counters and overlapping keys, or with "+
-		"-goals those,\nand put the results into this folder and the documents above it")
+		"-goals those,\nand put the results into this folder and the document above it")
 	if err := f.Parse(args); err != nil {
 		return err
 	}

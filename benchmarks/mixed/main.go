@@ -46,7 +46,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	to.Flag(f)
 	standIns := f.String("stores", "", "measure these stand-ins, and what they do alone")
 	dir := f.String("plots", "",
-		"put the results into this folder, drawn too,\nand into the documents above it")
+		"put the results into this folder, drawn too,\nand into the document above it")
 	if err := f.Parse(args); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/strictkv/strictkv/internal/plain"
 )
 
-// TestProgram compares some rows with the table of README.md.
+// TestProgram compares some rows with the table of docs/costs.md.
 func TestProgram(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "rows")
 	args := []string{"-runs", "20", "-out", base}

@@ -143,7 +143,7 @@ func TestReadmeCommands(t *testing.T) {
 // topLevel are the names that the root of the repository holds beside Go files
 // and dot files.
 var topLevel = []string{
-	"go.mod", "go.sum", "README.md", "LICENSE",
+	"go.mod", "go.sum", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
 	"backend", "internal", "cache", "examples", "benchmarks", "docs",
 }
 

@@ -125,7 +125,7 @@ func (o *Output) Flag(f *flag.FlagSet) {
 }
 
 // Goals shows how what was measured compares with the goals, writes the runs to files, and
-// puts the comparison into the documents above a folder, if there is one, under the
+// puts the comparison into the document above a folder, if there is one, under the
 // benchmark's name.
 func Goals[R, C any](o Output, benchmark, dir string, runs []R, checks []C) error {
 	if o.Base != "" {
