@@ -2,6 +2,7 @@ package lint
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -123,7 +124,8 @@ func (c *checker) compile(s snippet) []finding {
 	}
 	conf, wrong := c.conf, error(nil)
 	conf.Error = func(err error) {
-		if e, ok := err.(types.Error); (!ok || !e.Soft) && wrong == nil {
+		var e types.Error
+		if soft := errors.As(err, &e) && e.Soft; !soft && wrong == nil {
 			wrong = err
 		}
 	}
