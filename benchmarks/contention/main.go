@@ -36,7 +36,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	for _, x := range scenarios {
 		names = append(names, fmt.Sprintf("%s: %s", x.name, x.help))
 	}
-	f.StringVar(&s.Scenario, "scenario", "update", strings.Join(names, "\n"))
+	f.StringVar(&s.Scenario, "scenario", "update", strings.Join(names, "\n")+"\n")
 	f.IntVar(&s.Processes, "processes", 8, "handles, each like a process")
 	f.IntVar(&s.Workers, "workers", 1, "goroutines of each handle")
 	f.IntVar(&s.Keys, "keys", 1, "keys of a transaction, 1 to 6")
@@ -48,7 +48,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	to := report.Output{Table: out}
 	to.Flag(f)
 	dir := f.String("plots", "", "measure counters and overlapping keys, or with "+
-		"-goals those,\nand put the results into this folder and the documents above it")
+		"-goals those,\nand put the results into this folder and the document above it")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(report.Show(to, "", swept.all()), plots(*dir, swept))
+		return errors.Join(show(to, swept.all()), plots(*dir, swept))
 	}
 	var rows []row
 	for seed := range *seeds {
@@ -83,5 +83,5 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 		}
 		rows = append(rows, r)
 	}
-	return report.Show(to, "", rows)
+	return show(to, rows)
 }

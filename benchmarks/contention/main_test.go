@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
+	"github.com/strictkv/strictkv/benchmarks/internal/report"
+	"github.com/strictkv/strictkv/internal/plain"
 )
 
 func short() settings {
@@ -77,9 +80,11 @@ func TestThrottle(t *testing.T) {
 
 func TestGoals(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "goals")
-	var out strings.Builder
+	var out, progress strings.Builder
 	args := []string{"-goals", "-seeds", "1", "-warm", "1s", "-time", "2s", "-out", base}
-	require.NoError(t, program(t, args, &out, io.Discard))
+	require.NoError(t, program(t, args, &out, &progress))
+	require.NoError(t, plain.Check(out.String()))
+	require.NoError(t, plain.Check(progress.String()))
 	rows, err := os.ReadFile(base + "-goals-runs.csv")
 	require.NoError(t, err)
 	checks, err := os.ReadFile(base + "-goals.csv")
@@ -113,6 +118,29 @@ func TestPlots(t *testing.T) {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "| counter, 8 x 1 |")
+}
+
+// TestScreen: the widest figures fit a terminal, and so does what the flags are for.
+func TestScreen(t *testing.T) {
+	var out strings.Builder
+	require.ErrorIs(t, program(t, []string{"-h"}, io.Discard, &out), flag.ErrHelp)
+	r := row{Scenario: "update", Store: "fake-gcs-server", Processes: 20, Workers: 64, Keys: 6,
+		Overlap: 100, PerSecond: 12345, P50: 0.012345, P90: 1234.5, P99: 12345, Max: 123456,
+		Retries: 123.45, Requests: 1234.5, CostGCS: 12345.6, OfRaw: 0.12345, Failed: 1e9}
+	require.NoError(t, show(report.Output{Table: &out}, []row{r}))
+	assert.Contains(t, out.String(), "1000000000 transactions FAILED")
+	require.NoError(t, plain.Check(out.String()))
+}
+
+// TestLines: the runs of one setting make one line.
+func TestLines(t *testing.T) {
+	all := lines([]row{
+		{Keys: 1, PerSecond: 3}, {Keys: 1, PerSecond: 1}, {Keys: 2, PerSecond: 5},
+		{Keys: 1, PerSecond: 2},
+	})
+	require.Len(t, all, 2)
+	assert.InDelta(t, 2, all[0].PerSecond, 0)
+	assert.InDelta(t, 5, all[1].PerSecond, 0)
 }
 
 func TestArguments(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
 	"github.com/strictkv/strictkv/benchmarks/internal/load"
+	"github.com/strictkv/strictkv/benchmarks/internal/price"
+	"github.com/strictkv/strictkv/benchmarks/internal/progress"
 )
 
 // settings are one measurement.
@@ -51,27 +53,29 @@ type row struct {
 	Unchanged int64   `json:"not_modified" show:"nonzero"`
 	Puts      int64   `json:"puts"`
 	PutsPer   float64 `json:"puts_per_commit"`
+	Requests  float64 `json:"requests"`
+	CostGCS   float64 `json:"usd_per_million_gcs"`
 	Failed    int64   `json:"failed" show:"nonzero"`
 	OfRaw     float64 `json:"of_raw" show:"nonzero"`
 	Throttled int64   `json:"throttled" show:"nonzero"`
 }
 
 // measure runs one scenario once.
-func measure(t *testing.T, s settings, seed int, progress io.Writer) (r row, err error) {
+func measure(t *testing.T, s settings, seed int, out io.Writer) (r row, err error) {
 	run := func(ctx context.Context) (err error) {
-		r, err = s.run(ctx, seed)
+		r, err = s.run(ctx, seed, out)
 		return err
 	}
 	began := time.Now()
 	if err = s.Bucket.Run(t, run); err != nil {
 		return r, fmt.Errorf("measure %s %dx%d: %w", s.Scenario, s.Processes, s.Workers, err)
 	}
-	fmt.Fprintf(progress, "%s, %s, %d x %d, %d keys, seed %d: %.1f/s (took %.1f s)\n", s.Bucket,
+	fmt.Fprintf(out, "%s, %s, %d x %d, %d keys, seed %d: %.1f/s (took %.1f s)\n", s.Bucket,
 		s.Scenario, s.Processes, s.Workers, s.Keys, seed, r.PerSecond, time.Since(began).Seconds())
 	return r, nil
 }
 
-func (s settings) run(ctx context.Context, seed int) (r row, err error) {
+func (s settings) run(ctx context.Context, seed int, out io.Writer) (r row, err error) {
 	kind, err := scenarioOf(s.Scenario)
 	if err != nil {
 		return row{}, err
@@ -94,8 +98,11 @@ func (s settings) run(ctx context.Context, seed int) (r row, err error) {
 	if s.PutMs, err = b.PutMs(ctx, valueSize); err != nil {
 		return row{}, err
 	}
+	bar := progress.New(out, fmt.Sprintf("%s, seed %d", s.Scenario, seed), int64(s.Warm+s.Time))
+	defer bar.Close()
 	result, err := load.Run(ctx, load.Options{
 		Handles: b.Handles(), Workers: s.Workers, Warm: s.Warm, Measure: s.Time, Seed: uint64(seed),
+		Progress: func(passed, _ time.Duration) { bar.Set(int64(passed)) },
 	}, kind.kinds, step)
 	if err != nil {
 		return row{}, err
@@ -118,6 +125,7 @@ func (s settings) row(result *load.Result, seed int) row {
 	seconds := result.Time.Seconds()
 	rate := float64(k.Count) / seconds
 	per := func(n int64) float64 { return float64(n) / float64(max(result.Count(), 1)) }
+	paid := price.Requests{Gets: all.Gets, Puts: all.Puts, Lists: all.Lists}
 	return row{
 		Store: s.Bucket.String(), Scenario: s.Scenario, Processes: s.Processes,
 		Workers: s.Workers, Keys: s.Keys, Overlap: s.Overlap, Seed: seed,
@@ -127,6 +135,7 @@ func (s settings) row(result *load.Result, seed int) row {
 		P95: k.Quantile(0.95), P99: k.Quantile(0.99),
 		Max: k.Max(), Slowest: slowest, Fastest: fastest, Retries: per(all.Retries),
 		Gets: all.Gets, Unchanged: all.NotModified, Puts: all.Puts, PutsPer: per(all.Puts),
+		Requests: per(all.Requests()), CostGCS: price.Lists[0].PerMillion(paid, result.Count()),
 		Failed: result.Failed,
 	}
 }

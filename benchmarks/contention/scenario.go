@@ -26,12 +26,12 @@ type scenario struct {
 const tenKeys = 10
 
 var scenarios = []scenario{
-	{"update", "each worker updates -keys keys, shared by all or its own as -overlap says",
+	{"update", "each worker updates -keys keys, shared or its own by -overlap",
 		[]string{"update"}, update},
-	{"ten", "one process updates 10 keys, while each of the others updates one of them",
+	{"ten", "one process updates 10 keys, the others one of them each",
 		[]string{"update of 10 keys", "direct write"}, ten},
 	{"insert", "each worker makes new keys", []string{"insert"}, insert},
-	{"read", "the first process reads a key that the others update, together with -keys - 1 more",
+	{"read", "the first process reads, of the -keys that the others update",
 		[]string{"strong read", "update"}, read},
 }
 

@@ -47,7 +47,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	to.Flag(f)
 	standIns := f.String("stores", "", "measure these stand-ins, and what they do alone")
 	dir := f.String("plots", "",
-		"put the results into this folder, drawn too, and into the documents above it")
+		"put the results into this folder, drawn too,\nand into the document above it")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Show(to, "", rows); err != nil || *dir == "" {
+	if err := show(to, s, rows); err != nil || *dir == "" {
 		return err
 	}
 	return plots(*dir, rows)

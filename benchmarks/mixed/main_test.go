@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
+	"github.com/strictkv/strictkv/benchmarks/internal/report"
+	"github.com/strictkv/strictkv/benchmarks/internal/target"
+	"github.com/strictkv/strictkv/internal/plain"
 )
 
 func short(clients int) settings {
@@ -39,7 +43,12 @@ func TestFigures(t *testing.T) {
 func TestSweep(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "sweep")
 	args := strings.Fields("-clients 1,3 -seeds 2 -keys 500 -parallel 2 -warm 1s -time 2s")
-	require.NoError(t, program(t, append(args, "-out", base), io.Discard, io.Discard))
+	var out, progress strings.Builder
+	require.NoError(t, program(t, append(args, "-out", base), &out, &progress))
+	require.NoError(t, plain.Check(out.String()))
+	require.NoError(t, plain.Check(progress.String()))
+	assert.Contains(t, out.String(), "\nupdate of 2 keys\n        1 ")
+	assert.Equal(t, 2*2, strings.Count(progress.String(), "\n"), "a line for each run")
 	text, err := os.ReadFile(base + ".csv")
 	require.NoError(t, err)
 	assert.Equal(t, 1+2*2, strings.Count(string(text), "\n"))
@@ -71,6 +80,9 @@ func TestStores(t *testing.T) {
 	s.Warm, s.Time = 0, 100*time.Millisecond
 	rows, err := stores(t, s, "azuretest,versitygw", io.Discard)
 	require.NoError(t, err)
+	var out strings.Builder
+	require.NoError(t, showStores(report.Output{Table: &out}, "", rows))
+	require.NoError(t, plain.Check(out.String()))
 	require.Len(t, rows, 2, "1 client, and 4")
 	for _, r := range rows {
 		assert.Equal(t, "azuretest", r.Store)
@@ -78,6 +90,26 @@ func TestStores(t *testing.T) {
 	}
 	_, err = stores(t, s, "none", io.Discard)
 	assert.ErrorContains(t, err, "none")
+}
+
+// TestScreen: the widest figures fit a terminal, and so does what the flags are for.
+func TestScreen(t *testing.T) {
+	var out strings.Builder
+	require.ErrorIs(t, program(t, []string{"-h"}, io.Discard, &out), flag.ErrHelp)
+	r := row{Clients: 5000, PerSecond: 123456, OfRaw: 0.12345, Resident: 98765, Failed: 1e9,
+		UpdateRate: 12345, UpdateP50: 0.012345, UpdateP90: 1234.5, UpdateP99: 123456,
+		Retries: 123.45, Requests: 12345.6, Puts: 0.012345, CostGCS: 123456.7}
+	s := settings{Bucket: bucket.Options{Server: "fake-gcs-server"}, Keys: 1e6, Parallel: 100}
+	require.NoError(t, show(report.Output{Table: &out}, s, []row{r}))
+	assert.Contains(t, out.String(), "1000000000 transactions FAILED")
+	var checks []target.Row
+	for _, g := range goals(s) {
+		for _, b := range g.bounds {
+			checks = append(checks, b.target.Check([]float64{0.012345, 1e6, -1e6}))
+		}
+	}
+	require.NoError(t, report.Goals(report.Output{Table: &out}, "", "", []row{r}, checks))
+	require.NoError(t, plain.Check(out.String()))
 }
 
 func TestArguments(t *testing.T) {

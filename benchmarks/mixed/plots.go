@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/strictkv/strictkv/benchmarks/internal/report"
 )
 
-// summary is a line of the documents' table: medians over the runs.
+// summary is a line of the document's table: medians over the runs.
 type summary struct {
 	Clients   float64 `column:"clients"`
 	PerSecond float64 `column:"transactions/s"`
@@ -46,7 +47,7 @@ func summaries(rows []row) (all []summary) {
 	return all
 }
 
-// plots draws the rows into a folder, and puts their summary into the documents.
+// plots draws the rows into a folder, and puts their summary into the document.
 func plots(dir string, rows []row) (failed error) {
 	for name, c := range charts(rows) {
 		failed = errors.Join(failed, c.Write(filepath.Join(dir, name+".png")))
@@ -55,9 +56,11 @@ func plots(dir string, rows []row) (failed error) {
 		report.InsertMachine(dir))
 }
 
-// showStores prints what was measured on stand-ins, and puts it into the documents, if there
+// showStores prints what was measured on stand-ins, and puts it into the document, if there
 // is a folder.
 func showStores(to report.Output, dir string, rows []storeRow) error {
+	fmt.Fprint(to.Table, "Stand-ins by themselves, and the mixed load on them; latencies in ms.\n",
+		"of raw: requests per second, as a fraction of a bare loop's.\n")
 	if err := report.Show(to, "-stores", rows); err != nil || dir == "" {
 		return err
 	}

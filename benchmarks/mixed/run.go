@@ -13,6 +13,7 @@ import (
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
 	"github.com/strictkv/strictkv/benchmarks/internal/load"
 	"github.com/strictkv/strictkv/benchmarks/internal/price"
+	"github.com/strictkv/strictkv/benchmarks/internal/progress"
 )
 
 // settings are one measurement.
@@ -26,40 +27,43 @@ type settings struct {
 
 // row is what came of it. Counts of requests are per transaction.
 type row struct {
-	Store     string  `json:"store"`
-	Keys      int     `json:"keys"`
-	Clients   int     `json:"clients"`
-	Parallel  int     `json:"parallel"`
-	Seed      int     `json:"seed"`
-	Seconds   float64 `json:"seconds"`
-	Count     int64   `json:"transactions"`
-	PerSecond float64 `json:"per_s"`
-	UpdateP10 float64 `json:"update_p10_ms"`
-	UpdateP50 float64 `json:"update_p50_ms"`
-	UpdateP90 float64 `json:"update_p90_ms"`
-	UpdateP99 float64 `json:"update_p99_ms"`
-	ReadP10   float64 `json:"read_p10_ms"`
-	ReadP50   float64 `json:"read_p50_ms"`
-	ReadP90   float64 `json:"read_p90_ms"`
-	ReadP99   float64 `json:"read_p99_ms"`
-	WeakP10   float64 `json:"weak_p10_ms"`
-	WeakP50   float64 `json:"weak_p50_ms"`
-	WeakP90   float64 `json:"weak_p90_ms"`
-	WeakP99   float64 `json:"weak_p99_ms"`
-	Retries   float64 `json:"retries"`
-	Requests  float64 `json:"requests"`
-	Gets      float64 `json:"gets"`
-	Unchanged float64 `json:"not_modified"`
-	Puts      float64 `json:"puts"`
-	Deletes   float64 `json:"deletes" show:"nonzero"`
-	Lists     float64 `json:"lists" show:"nonzero"`
-	CostGCS   float64 `json:"usd_per_million_gcs"`
-	CostS3    float64 `json:"usd_per_million_s3"`
-	CostAzure float64 `json:"usd_per_million_azure"`
-	Resident  float64 `json:"rss_mib" show:"nonzero"`
-	Failed    int64   `json:"failed" show:"nonzero"`
-	Wall      float64 `json:"took_s"`
-	OfRaw     float64 `json:"of_raw" show:"nonzero"`
+	Store      string  `json:"store"`
+	Keys       int     `json:"keys"`
+	Clients    int     `json:"clients"`
+	Parallel   int     `json:"parallel"`
+	Seed       int     `json:"seed"`
+	Seconds    float64 `json:"seconds"`
+	Count      int64   `json:"transactions"`
+	PerSecond  float64 `json:"per_s"`
+	UpdateRate float64 `json:"update_per_s"`
+	ReadRate   float64 `json:"read_per_s"`
+	WeakRate   float64 `json:"weak_per_s"`
+	UpdateP10  float64 `json:"update_p10_ms"`
+	UpdateP50  float64 `json:"update_p50_ms"`
+	UpdateP90  float64 `json:"update_p90_ms"`
+	UpdateP99  float64 `json:"update_p99_ms"`
+	ReadP10    float64 `json:"read_p10_ms"`
+	ReadP50    float64 `json:"read_p50_ms"`
+	ReadP90    float64 `json:"read_p90_ms"`
+	ReadP99    float64 `json:"read_p99_ms"`
+	WeakP10    float64 `json:"weak_p10_ms"`
+	WeakP50    float64 `json:"weak_p50_ms"`
+	WeakP90    float64 `json:"weak_p90_ms"`
+	WeakP99    float64 `json:"weak_p99_ms"`
+	Retries    float64 `json:"retries"`
+	Requests   float64 `json:"requests"`
+	Gets       float64 `json:"gets"`
+	Unchanged  float64 `json:"not_modified"`
+	Puts       float64 `json:"puts"`
+	Deletes    float64 `json:"deletes" show:"nonzero"`
+	Lists      float64 `json:"lists" show:"nonzero"`
+	CostGCS    float64 `json:"usd_per_million_gcs"`
+	CostS3     float64 `json:"usd_per_million_s3"`
+	CostAzure  float64 `json:"usd_per_million_azure"`
+	Resident   float64 `json:"rss_mib" show:"nonzero"`
+	Failed     int64   `json:"failed" show:"nonzero"`
+	Wall       float64 `json:"took_s"`
+	OfRaw      float64 `json:"of_raw" show:"nonzero"`
 }
 
 // Runs of so many clients take long, and are shorter: enough transactions end in shortMax.
@@ -99,11 +103,11 @@ const (
 var kinds = []string{"update of 2 keys", "strong read of 2 keys", "weak read of 1 key"}
 
 // measure runs the mix once.
-func measure(t *testing.T, s settings, seed int, progress io.Writer) (r row, err error) {
+func measure(t *testing.T, s settings, seed int, out io.Writer) (r row, err error) {
 	debug.SetMemoryLimit(memoryBase + int64(s.Clients)*memoryClient)
 	debug.FreeOSMemory() // what the run before has left is not this one's
 	run := func(ctx context.Context) (err error) {
-		r, err = s.run(ctx, seed, progress)
+		r, err = s.run(ctx, seed, out)
 		return err
 	}
 	began := time.Now()
@@ -111,12 +115,12 @@ func measure(t *testing.T, s settings, seed int, progress io.Writer) (r row, err
 		return r, fmt.Errorf("measure %d clients: %w", s.Clients, err)
 	}
 	r.Wall = time.Since(began).Seconds()
-	fmt.Fprintf(progress, "\r%s, %d clients, seed %d: %.0f/s (took %.1f s)\n", s.Bucket,
+	fmt.Fprintf(out, "%s, %d clients, seed %d: %.0f/s (took %.1f s)\n", s.Bucket,
 		s.Clients, seed, r.PerSecond, r.Wall)
 	return r, nil
 }
 
-func (s settings) run(ctx context.Context, seed int, progress io.Writer) (r row, err error) {
+func (s settings) run(ctx context.Context, seed int, out io.Writer) (r row, err error) {
 	b, err := bucket.Open(ctx, s.Bucket)
 	if err != nil {
 		return row{}, err
@@ -134,12 +138,14 @@ func (s settings) run(ctx context.Context, seed int, progress io.Writer) (r row,
 		s.Time = min(s.Time, shortMax)
 	}
 	resident := 0.0
+	what := fmt.Sprintf("%d clients, seed %d", s.Clients, seed)
+	bar := progress.New(out, what, int64(s.Warm+s.Time))
+	defer bar.Close()
 	result, err := load.Run(ctx, load.Options{
 		Handles: b.Handles(), Workers: s.Parallel, Warm: s.Warm, Measure: s.Time,
-		Seed: uint64(seed), Progress: func(passed, all time.Duration) {
+		Seed: uint64(seed), Progress: func(passed, _ time.Duration) {
 			resident = max(resident, load.Resident())
-			fmt.Fprintf(progress, "\r%d clients, seed %d: %.0f of %.0f s ", s.Clients, seed,
-				passed.Seconds(), all.Seconds())
+			bar.Set(int64(passed))
 		},
 	}, kinds, s.step)
 	if err != nil {
@@ -199,6 +205,10 @@ func (s settings) row(result *load.Result, seed int) row {
 		k := result.Kinds[kind]
 		return k.Quantile(0.1), k.Quantile(0.5), k.Quantile(0.9), k.Quantile(0.99)
 	}
+	rate := func(kind int) float64 {
+		return float64(result.Kinds[kind].Count) / result.Time.Seconds()
+	}
+	r.UpdateRate, r.ReadRate, r.WeakRate = rate(kindUpdate), rate(kindRead), rate(kindWeak)
 	r.UpdateP10, r.UpdateP50, r.UpdateP90, r.UpdateP99 = quantiles(kindUpdate)
 	r.ReadP10, r.ReadP50, r.ReadP90, r.ReadP99 = quantiles(kindRead)
 	r.WeakP10, r.WeakP50, r.WeakP90, r.WeakP99 = quantiles(kindWeak)

@@ -15,15 +15,15 @@ import (
 // storeRow compares the mix on a stand-in with what that does by itself. Latencies are
 // medians.
 type storeRow struct {
-	Store     string  `json:"store"`
-	Get       float64 `json:"download_ms" column:"download, ms"`
-	Unchanged float64 `json:"not_modified_ms" column:"not modified, ms"`
-	Put       float64 `json:"upload_ms" column:"upload, ms"`
-	Clients   int     `json:"clients" column:"clients x 10"`
-	PerSecond float64 `json:"per_s" column:"transactions/s"`
-	Read      float64 `json:"read_ms" column:"strong read of 2 keys, ms"`
-	Update    float64 `json:"update_ms" column:"update of 2 keys, ms"`
-	OfRaw     float64 `json:"of_raw" column:"requests/s, of a bare loop's"`
+	Store     string  `json:"store" show:"title"`
+	Get       float64 `json:"download_ms" column:"download, ms" short:"download"`
+	Unchanged float64 `json:"not_modified_ms" column:"not modified, ms" short:"unchanged"`
+	Put       float64 `json:"upload_ms" column:"upload, ms" short:"upload"`
+	Clients   int     `json:"clients" column:"clients x 10" short:"clients"`
+	PerSecond float64 `json:"per_s" column:"transactions/s" short:"per s"`
+	Read      float64 `json:"read_ms" column:"strong read of 2 keys, ms" short:"read p50"`
+	Update    float64 `json:"update_ms" column:"update of 2 keys, ms" short:"update p50"`
+	OfRaw     float64 `json:"of_raw" column:"requests/s, of a bare loop's" short:"of raw"`
 }
 
 // The stand-ins are asked by fewer clients than the clouds: client and server share the

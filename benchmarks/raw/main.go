@@ -48,6 +48,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprintln(out, "Requests one after another, without this library; latencies in ms.")
 	return report.Show(to, "", rows)
 }
 

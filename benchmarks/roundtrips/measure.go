@@ -27,15 +27,15 @@ var value = make([]byte, 100)
 // row is one kind of transaction in one state. Requests are those of one transaction; Later
 // are writes after it has returned.
 type row struct {
-	Kind      string  `json:"transaction"`
+	Kind      string  `json:"transaction" show:"title"`
 	State     string  `json:"state"`
 	Rounds    float64 `json:"rounds"`
 	Gets      float64 `json:"gets" column:"reads"`
-	Unchanged float64 `json:"not_modified" column:"not modified"`
+	Unchanged float64 `json:"not_modified" column:"not modified" short:"unchanged"`
 	Puts      float64 `json:"puts" column:"writes"`
 	Later     float64 `json:"later" column:"later"`
-	Mean      float64 `json:"mean_ms" column:"ms, mean"`
-	P50       float64 `json:"p50_ms" column:"median"`
+	Mean      float64 `json:"mean_ms" column:"ms, mean" short:"mean"`
+	P50       float64 `json:"p50_ms" column:"median" short:"p50"`
 	P90       float64 `json:"p90_ms" column:"p90"`
 }
 

@@ -39,6 +39,8 @@ func (a *analytics) run(interrupted context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close(ctx)) }()
 	a.e, a.acked = newEvents(db.DB), map[string]sum{}
+	fmt.Fprintf(a.out, "%d workers append events, %d roll them up %v\n",
+		a.ingesters, a.compactors, a.shift)
 	if err := errors.Join(a.crew(interrupted.Done()), a.finish()); err != nil {
 		return err
 	}
@@ -46,7 +48,7 @@ func (a *analytics) run(interrupted context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "killed: %d that appended, %d that rolled up; left to roll up: %d events\n",
+	fmt.Fprintf(a.out, "killed:    %d that appended, %d that rolled up; events left: %d\n",
 		a.killed[0], a.killed[1], left)
 	return a.compare(b)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/examples/internal/crew"
+	"github.com/strictkv/strictkv/internal/plain"
 )
 
 var full = flag.Bool("full", false, "kill 200 processes on a folder")
@@ -38,6 +39,7 @@ func mustRun(t *testing.T, a *analytics) string {
 	err := a.run(t.Context())
 	t.Logf("\n%s", &out)
 	require.NoError(t, err)
+	require.NoError(t, plain.Check(out.String()))
 	return out.String()
 }
 

@@ -69,6 +69,8 @@ func (b *bank) run(interrupted context.Context) (err error) {
 	if err := b.a.check(ctx); err != nil {
 		return err
 	}
+	fmt.Fprintf(b.out, "%d workers transfer between %d accounts %v\n",
+		b.workers, b.accounts, b.shift)
 	start := time.Now()
 	err = b.crew(ctx, interrupted.Done())
 	b.tell(time.Since(start))
@@ -187,13 +189,13 @@ func (b *bank) finish(ctx context.Context) error {
 
 func (b *bank) tell(took time.Duration) {
 	t, s := b.tally, b.tally.stats
-	fmt.Fprintf(b.out, "%d transfers by %d workers in %v: %.0f per second\n",
-		t.transfers, b.workers, took.Round(time.Millisecond), float64(t.transfers)/took.Seconds())
-	fmt.Fprintf(b.out, "retries: %d runs on stale reads, %d writes refused, %d in doubt\n",
+	fmt.Fprintf(b.out, "transfers: %d in %v, %.0f per second\n",
+		t.transfers, took.Round(time.Millisecond), float64(t.transfers)/took.Seconds())
+	fmt.Fprintf(b.out, "retries:   %d on stale reads, %d writes refused, %d in doubt\n",
 		s.StaleReads, s.Refused, s.InDoubt)
-	fmt.Fprintf(b.out, "requests: %d reads, %d writes\n", s.Gets, s.Puts)
-	fmt.Fprintf(b.out, "killed: %d, of which %d had committed a transfer without having said so\n",
+	fmt.Fprintf(b.out, "requests:  %d reads, %d writes\n", s.Gets, s.Puts)
+	fmt.Fprintf(b.out, "killed:    %d, of whom %d had committed without having said so\n",
 		t.kills, t.unsaid)
-	fmt.Fprintf(b.out, "checks of the total: %d; afterwards the slowest write took %v\n",
+	fmt.Fprintf(b.out, "checks:    %d of the total; afterwards the slowest write took %v\n",
 		t.checks, t.slowest.Round(time.Millisecond))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/examples/internal/crew"
 	_ "github.com/strictkv/strictkv/examples/internal/store/clouds"
+	"github.com/strictkv/strictkv/internal/plain"
 )
 
 var full = flag.Bool("full", false, "kill 200 workers on a folder and 50 on each bucket")
@@ -79,6 +80,7 @@ func (b *bank) mustRun(t *testing.T) string {
 	err := b.run(t.Context())
 	t.Logf("\n%s", &out)
 	require.NoError(t, err)
+	require.NoError(t, plain.Check(out.String()))
 	return out.String()
 }
 

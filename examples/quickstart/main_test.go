@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/internal/plain"
 )
 
 func TestFolder(t *testing.T) {
@@ -18,6 +20,7 @@ func TestFolder(t *testing.T) {
 	for _, want := range []string{"Hello", "world!", "Hello"} {
 		var out bytes.Buffer
 		require.NoError(t, run(t.Context(), &out, dir))
+		require.NoError(t, plain.Check(strings.ReplaceAll(out.String(), dir, "./data")))
 		assert.Contains(t, out.String(), `in folder `+dir+"\n")
 		assert.Contains(t, out.String(), "by 1 read and 1 conditional write\n")
 		assert.Contains(t, out.String(), `my-collection/key is now "`+want+`"`)

@@ -21,6 +21,7 @@ import (
 	"github.com/strictkv/strictkv/backend/folder"
 	"github.com/strictkv/strictkv/backend/memory"
 	_ "github.com/strictkv/strictkv/examples/internal/store/clouds"
+	"github.com/strictkv/strictkv/internal/plain"
 )
 
 // programEnv makes the test's binary the program.
@@ -38,6 +39,7 @@ func TestRun(t *testing.T) {
 	s := service{store: memory.New(), users: 3, instances: 2, updates: 20, reads: 30}
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), &out, s, month{starts: 1, updates: 1, reads: 1}))
+	require.NoError(t, plain.Check(out.String()))
 	assert.Contains(t, out.String(), "2 instances served 3 users: 40 updates, 60 reads, none lost")
 	assert.Equal(t, 40, revisions(t, s))
 }
@@ -107,6 +109,7 @@ func TestBill(t *testing.T) {
 	use.reads.add(100, strictkv.Stats{Gets: 100})
 	var out bytes.Buffer
 	require.NoError(t, bill(&out, use, month{starts: 100, updates: 1000, reads: 10_000}))
+	require.NoError(t, plain.Check(out.String()))
 	var rows [][]string
 	for line := range strings.Lines(out.String()) {
 		rows = append(rows, strings.Fields(line))

@@ -46,8 +46,8 @@ func parse(args []string, errs io.Writer) (s sweep, err error) {
 	f.StringVar(&s.database, "database", "example", "the name of the database")
 	f.StringVar(&s.dir, "dir", "./data", "the folder that it is in")
 	f.StringVar(&s.bucket, "bucket", "", "the URL of the bucket that it is in instead")
-	f.DurationVar(&s.Horizon, "horizon", strictkv.DefaultHorizon, "the age from which on "+
-		"garbage is removed; if it is negative, all garbage is: nobody else may use the database")
+	f.DurationVar(&s.Horizon, "horizon", strictkv.DefaultHorizon, "the age from which on garbage "+
+		"is removed; if it is negative,\nall is: nobody else may use the database")
 	f.BoolVar(&s.DryRun, "dry-run", false, "tell what would be done, and do nothing")
 	f.StringVar(&s.collection, "collection", "",
 		"sweep this collection alone; slashes lead to nested ones")

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/folder"
+	"github.com/strictkv/strictkv/internal/plain"
 )
 
 // programEnv makes the test's binary the program.
@@ -48,6 +50,8 @@ func sweeps(t *testing.T, args ...string) (out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
 	require.NoError(t, run(t.Context(), args, &o, &e))
+	require.NoError(t, plain.Check(o.String()))
+	require.NoError(t, plain.Check(e.String()))
 	return o.String(), e.String()
 }
 
@@ -70,6 +74,12 @@ func TestSweep(t *testing.T) {
 		assert.Contains(t, out, x.want, x.args)
 		assert.Contains(t, errs, "objects listed", x.args)
 	}
+}
+
+func TestHelp(t *testing.T) {
+	var out bytes.Buffer
+	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nil, &out), flag.ErrHelp)
+	require.NoError(t, plain.Check(out.String()))
 }
 
 func TestSweepFails(t *testing.T) {

@@ -128,6 +128,7 @@ var directions = []row{
 	}, "the simulator drives the engine through the seam and the API; it may look into cells"},
 	{"internal/history", nil, "the checker judges histories without knowing what made them"},
 	{"internal/lint", nil, "rules outlive what they rule"},
+	{"internal/plain", nil, "what programs print is judged as a reader sees it"},
 	{"internal/check/system", nil, "it holds tests alone"},
 	{"internal/check/modules", nil, "it holds tests alone"},
 
@@ -141,7 +142,8 @@ var directions = []row{
 	}, "it starts the stand-ins of the tests for benchmarks"},
 	{"benchmarks/...", append([]string{
 		"benchmarks/...", "internal/history", "testing", "github.com/HdrHistogram/hdrhistogram-go",
-		"gonum.org/v1/plot", "golang.org/x/sync",
+		"gonum.org/v1/plot", "golang.org/x/sync", "golang.org/x/term",
+		"github.com/schollz/progressbar/v3",
 		"testing/synctest",
 	}, public...), "a benchmark measures what users see; virtual time is package testing's"},
 }

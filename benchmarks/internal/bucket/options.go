@@ -61,7 +61,7 @@ func (o *Options) Flags(f *flag.FlagSet) {
 		"the simulated store takes one write per second and object")
 	f.StringVar(&o.URL, "bucket", "", "URL of a real store, instead of a simulated one")
 	f.StringVar(&o.Server, "server", "",
-		"stand-in to start, instead of a simulated store: "+Real.Names())
+		"stand-in to start, instead of a simulated store:\n"+Real.Names())
 }
 
 // Virtual tells whether the store is a simulated one, for package virtual.

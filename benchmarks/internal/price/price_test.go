@@ -23,7 +23,7 @@ func TestCost(t *testing.T) {
 	} {
 		assert.InDelta(t, c.want, l.Cost(c.r), 1e-12, "%+v", c.r)
 	}
-	// One read and one write to each transaction: as the README says.
+	// One read and one write to each transaction: as docs/costs.md says.
 	assert.InDelta(t, 5.4, l.PerMillion(price.Requests{Gets: 50, Puts: 50}, 50), 1e-9)
 	assert.Zero(t, l.PerMillion(price.Requests{Gets: 1}, 0))
 }

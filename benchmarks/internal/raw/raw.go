@@ -21,14 +21,14 @@ var Sizes = []int{1 << 10, 100 << 10, 1 << 20}
 
 // Row is one kind of request with objects of one size. Latencies are in ms.
 type Row struct {
-	Store     string  `json:"store"`
+	Store     string  `json:"store" show:"title"`
 	Request   string  `json:"request"`
 	Bytes     int     `json:"bytes"`
 	Count     int     `json:"count"`
-	Mean      float64 `json:"mean_ms"`
-	Deviation float64 `json:"sd_ms"`
-	Median    float64 `json:"median_ms"`
-	P90       float64 `json:"p90_ms"`
+	Mean      float64 `json:"mean_ms" short:"mean"`
+	Deviation float64 `json:"sd_ms" short:"sd"`
+	Median    float64 `json:"median_ms" short:"p50"`
+	P90       float64 `json:"p90_ms" short:"p90"`
 }
 
 // The kinds of requests. An Unchanged is a read of an object whose version is known, so that

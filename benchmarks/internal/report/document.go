@@ -31,10 +31,10 @@ func Insert(path, name, text string) error {
 	return os.WriteFile(path, []byte(before+begin+text+end+after), 0o644)
 }
 
-// documents are those that show results, seen from the folder of the plots.
-var documents = []string{"../benchmarks.md", "../../README.md"}
+// document is the one that shows results, seen from the folder of the plots.
+const document = "../benchmarks.md"
 
-// InsertTable puts rows into the documents above a folder, as Insert does.
+// InsertTable puts rows into the document above a folder, as Insert does.
 func InsertTable[T any](dir, name string, rows []T) error {
 	var b strings.Builder
 	if err := Markdown(&b, rows); err != nil {
@@ -43,15 +43,12 @@ func InsertTable[T any](dir, name string, rows []T) error {
 	return insert(dir, name, b.String())
 }
 
-// InsertMachine puts what Machine says into the documents above a folder, under the name
+// InsertMachine puts what Machine says into the document above a folder, under the name
 // "machine".
 func InsertMachine(dir string) error { return insert(dir, "machine", Machine(time.Now())) }
 
-func insert(dir, name, text string) (failed error) {
-	for _, path := range documents {
-		failed = errors.Join(failed, Insert(filepath.Join(dir, path), name, text))
-	}
-	return failed
+func insert(dir, name, text string) error {
+	return Insert(filepath.Join(dir, document), name, text)
 }
 
 // Machine says where and when figures were made, in one line.

@@ -1,5 +1,6 @@
 // Package report writes the results of benchmarks: rows of one type of struct, whose fields
-// are numbers and texts, named by their json tags, or in tables by the tag "column".
+// are numbers and texts, named by their json tags, or in tables by the tag "column", which on
+// terminals yields to the tag "short".
 package report
 
 import (
@@ -14,15 +15,23 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"text/tabwriter"
+)
+
+// The tags that name columns.
+const (
+	inDocuments = "column"
+	onTerminals = "short"
 )
 
 // digits is how many significant ones tables have; files have all.
 const digits = 4
 
+// Failed is the format of a line with the number of transactions that did not end well.
+const Failed = "%d transactions FAILED: in doubt, or refused for too long.\n"
+
 // Markdown writes the rows as a table of a document, without the columns that Table leaves out.
 func Markdown[T any](w io.Writer, rows []T) error {
-	names, cells, used := grid(rows)
+	names, cells, used := grid(rows, inDocuments)
 	rule := make([]string, len(names))
 	for c := range names {
 		rule[c] = "---"
@@ -43,28 +52,15 @@ func Markdown[T any](w io.Writer, rows []T) error {
 	return nil
 }
 
-// Table writes the rows as aligned text. Columns with the tag show:"nonzero" are left out if
-// they are zero in all rows.
-func Table[T any](w io.Writer, rows []T) error {
-	names, cells, used := grid(rows)
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, line := range append([][]string{names}, cells...) {
-		for c := range names {
-			if used[c] {
-				fmt.Fprint(tw, line[c], "\t")
-			}
-		}
-		fmt.Fprintln(tw)
-	}
-	return tw.Flush()
-}
-
-// grid is what a table shows of the rows, and of which columns.
-func grid[T any](rows []T) (names []string, cells [][]string, used []bool) {
+// grid is what a table shows of the rows, and of which columns; the last of the tags that a
+// field has names its column.
+func grid[T any](rows []T, keys ...string) (names []string, cells [][]string, used []bool) {
 	names = columns[T]()
 	for c := range names {
-		if title, ok := reflect.TypeFor[T]().Field(c).Tag.Lookup("column"); ok {
-			names[c] = title
+		for _, key := range keys {
+			if title, ok := reflect.TypeFor[T]().Field(c).Tag.Lookup(key); ok {
+				names[c] = title
+			}
 		}
 	}
 	cells, used = make([][]string, len(rows)), make([]bool, len(names))
@@ -125,27 +121,32 @@ type Output struct {
 
 // Flag defines the flag for Base.
 func (o *Output) Flag(f *flag.FlagSet) {
-	f.StringVar(&o.Base, "out", "", "write results to this path, with .csv and .json added")
+	f.StringVar(&o.Base, "out", "", "write all figures to this path, with .csv and .json added")
 }
 
-// Goals shows what goals were measured by, and how they compare, and puts the latter into
-// the documents above a folder, if there is one, under the benchmark's name.
-func Goals[R, C any](o Output, benchmark, dir string, rows []R, checks []C) error {
+// Goals shows how what was measured compares with the goals, writes the runs to files, and
+// puts the comparison into the document above a folder, if there is one, under the
+// benchmark's name.
+func Goals[R, C any](o Output, benchmark, dir string, runs []R, checks []C) error {
 	if o.Base != "" {
 		o.Base += "-goals"
 	}
-	err := errors.Join(Show(o, "-runs", rows), Show(o, "", checks))
+	err := errors.Join(Save(o, "-runs", runs), Show(o, "", checks))
 	if err != nil || dir == "" {
 		return err
 	}
 	return InsertTable(dir, benchmark+" goals", checks)
 }
 
-// Show writes the rows as a table, and to files with what is added to their names.
+// Show writes the rows as a table, and to files as Save does.
 func Show[T any](o Output, add string, rows []T) error {
-	fmt.Fprintln(o.Table)
-	if err := Table(o.Table, rows); err != nil || o.Base == "" {
-		return err
+	return errors.Join(Table(o.Table, rows), Save(o, add, rows))
+}
+
+// Save writes the rows to files, if there is a name for them, with what is added to it.
+func Save[T any](o Output, add string, rows []T) error {
+	if o.Base == "" {
+		return nil
 	}
 	return Files(o.Base+add, rows)
 }

@@ -39,10 +39,26 @@ func TestFiles(t *testing.T) {
 	assert.Error(t, report.Files(filepath.Join(base+".csv", "below a file"), rows))
 }
 
+// TestTitles: what rows have in common stands above them, and names are short.
+func TestTitles(t *testing.T) {
+	type row struct {
+		Kind string  `json:"kind" show:"title"`
+		Rate float64 `json:"rate" column:"transactions per second" short:"per s"`
+		Met  string  `json:"met"`
+	}
+	var b strings.Builder
+	require.NoError(t, report.Table(&b, []row{{"a", 1, "yes"}, {"a", 10, "ü"}, {"b", 2, "no"}}))
+	want := "\n  per s  met\na\n      1  yes\n     10  ü\nb\n      2  no\n"
+	assert.Equal(t, want, b.String())
+	b.Reset()
+	require.NoError(t, report.Markdown(&b, []row{{"a", 1, "yes"}}))
+	assert.Contains(t, b.String(), "| kind | transactions per second | met |\n")
+}
+
 func TestTable(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, report.Table(&b, rows))
-	want := "  name     rate  count\n  a, b     5432      3\n     c  0.01235      0\n"
+	want := "\n  name     rate  count\n  a, b     5432      3\n  c     0.01235      0\n"
 	assert.Equal(t, want, b.String())
 	b.Reset()
 	require.NoError(t, report.JSON[row](&b, nil))

@@ -23,7 +23,7 @@ func Most(name, figure string, bound float64) Target { return Target{name, figur
 
 // Row compares a target with several runs.
 type Row struct {
-	What   string  `json:"what"`
+	What   string  `json:"what" show:"title"`
 	Figure string  `json:"figure"`
 	Target string  `json:"target"`
 	Median float64 `json:"median"`

@@ -28,8 +28,14 @@ func Main(program Program) {
 	testing.Init()
 	_ = flag.CommandLine.Parse(nil)
 	run := func(t *testing.T) {
-		err := fmt.Errorf("the program has stopped")
-		t.Run("main", func(t *testing.T) { err = program(t, os.Args[1:], os.Stdout, os.Stderr) })
+		err, skipped := errors.New("the program has stopped"), false
+		t.Run("main", func(t *testing.T) {
+			t.Cleanup(func() { skipped = t.Skipped() })
+			err = program(t, os.Args[1:], os.Stdout, os.Stderr)
+		})
+		if skipped {
+			err = errors.New("something that it needs is not on this machine: see docs/testing.md")
+		}
 		if err != nil && !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	}
 	virtual.Main(func(t *testing.T, _ []string, _, _ io.Writer) error {
 		t.Cleanup(func() { fmt.Println("cleaned up") })
+		if what == "skip" {
+			t.Skip("asked to skip: set another value")
+		}
 		return virtual.Run(t, func(context.Context) error {
 			start := time.Now()
 			time.Sleep(time.Hour)
@@ -50,6 +53,15 @@ func TestMainOfProgram(t *testing.T) {
 			assert.Equal(t, "after 1h0m0s\ncleaned up\n", string(out))
 		})
 	}
+}
+
+// TestSkip: a program that lacks what it needs says so.
+func TestSkip(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), programEnv+"=skip")
+	out, _ := cmd.CombinedOutput()
+	assert.Equal(t, 1, cmd.ProcessState.ExitCode())
+	assert.Contains(t, string(out), "not on this machine")
 }
 
 func TestRun(t *testing.T) {

@@ -2,6 +2,7 @@ package crew
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -22,6 +23,17 @@ func (s *Shift) Flags() {
 	flag.DurationVar(&s.Time, "time", 10*time.Second, "how long it runs")
 	flag.BoolVar(&s.Kill, "kill", false, "kill random workers while it runs")
 	flag.IntVar(&s.Kills, "kills", 0, "run until so many workers have been killed instead")
+}
+
+// String says how long it is, and who is killed, as the end of a sentence about workers.
+func (s Shift) String() string {
+	switch {
+	case s.Kills > 0:
+		return fmt.Sprintf("until %d have been killed", s.Kills)
+	case s.Kill:
+		return fmt.Sprintf("for %v, and are killed at random", s.Time)
+	}
+	return fmt.Sprintf("for %v", s.Time)
 }
 
 // Pass lets the shift pass, or less of it if stop is closed, and calls kill again and

@@ -1,9 +1,13 @@
 package system_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,25 +51,118 @@ func TestRoundTrips(t *testing.T) {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)
 	fmt.Fprintln(w, "rounds\tGETs\tnot modified\tPUTs\tPUTs later\t kind")
-	groups := [][]charge{
-		openings(), reads(), weakReads(), meetings(), writes(), inserts(),
-		updates(), chains(), validations(),
-	}
-	for _, group := range groups {
-		for _, x := range group {
-			t.Run(x.kind, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s := &scene{t: t, bucket: memory.New()}
-					got := s.measure(x.prepare(s), x.call)
-					assert.Equal(t, x.want, got)
-					fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t %s\n", got.rounds, got.gets,
-						got.notModified, got.puts, got.later, x.kind)
-				})
+	for _, x := range charges() {
+		t.Run(x.kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &scene{t: t, bucket: memory.New()}
+				got := s.measure(x.prepare(s), x.call)
+				assert.Equal(t, x.want, got)
+				fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t %s\n", got.rounds, got.gets,
+					got.notModified, got.puts, got.later, x.kind)
 			})
-		}
+		})
 	}
 	require.NoError(t, w.Flush())
 	t.Logf("cost by kind of transaction:\n%s", table.String())
+}
+
+func charges() []charge {
+	return slices.Concat(openings(), reads(), weakReads(), meetings(), writes(), inserts(),
+		updates(), chains(), validations())
+}
+
+// documented are the rows of docs/costs.md, with the kind that each is about and the number of
+// keys that n stands for; or without a kind, if another test pins them.
+var documented = []struct {
+	row, kind string
+	n         float64
+}{
+	{"open a database", "open", 0},
+	{"read a key, cold or warm, present or absent", "read, cold", 0},
+	{"read a key, cold or warm, present or absent", "read of an absent key, warm", 0},
+	{"weak read, known to be fresh enough", "weak read, fresh", 0},
+	{"view n keys, by `ReadMulti`, cold", "view of 10 keys, cold", 10},
+	{"view n keys, warm", "view of 10 keys, warm", 10},
+	{"`Insert` of a new key", "insert", 0},
+	{"`Insert` of a key that was deleted, cold", "insert over a tombstone, cold", 0},
+	{"write or delete a key without reading it, cold", "blind write, cold", 0},
+	{"write or delete a key without reading it, cold", "delete, cold", 0},
+	{"the same, warm", "blind write, warm", 0},
+	{"read and write a key, cold", "update of 1 key, cold", 0},
+	{"the same, warm", "update of 1 key, warm", 0},
+	{"the same, stale", "update of 1 key, stale", 0},
+	{"read and write n keys, cold", "update of 10 keys, cold", 10},
+	{"the same, warm", "update of 10 keys, warm", 10},
+	{"the same n keys over and over, back to back", "", 0},
+	{"`Insert` n new keys", "insert of 100 keys", 100},
+	{"scan n keys with values, cold", "", 0},
+	{"the same, warm; or keys only", "", 0},
+	{"the same, weak, scanned lately enough", "", 0},
+	{"scan n keys and write another, warm", "", 0},
+	{"write 1 key, read 5 others, warm", "write 1, read 5, warm", 0},
+	{"the same with `Lock` of the 5", "write 1, lock 5, warm", 0},
+}
+
+// TestCostTable compares the table of docs/costs.md with what TestRoundTrips wants.
+func TestCostTable(t *testing.T) {
+	rows := documentedRows(t)
+	next := 0 // of rows
+	for i, d := range documented {
+		if i == 0 || d.row != documented[i-1].row {
+			require.Less(t, next, len(rows), "no row %q in its place", d.row)
+			require.Equal(t, d.row, rows[next][0], "rows in their order")
+			next++
+		}
+		if d.kind == "" {
+			continue
+		}
+		all := charges()
+		at := slices.IndexFunc(all, func(x charge) bool { return x.kind == d.kind })
+		require.GreaterOrEqual(t, at, 0, "a kind of transaction: %s", d.kind)
+		c := all[at].want
+		const read, write = 0.4, 5 // dollars for a million
+		for column, want := range []float64{float64(c.rounds), float64(c.gets),
+			float64(c.puts), float64(c.later),
+			read*float64(c.gets) + write*float64(c.puts+c.later)} {
+			got := evaluate(t, rows[next-1][column+1], d.n)
+			assert.InDelta(t, want, got, 1e-9, "%s, column %d", d.row, column+1)
+		}
+	}
+	assert.Len(t, rows, next, "every row is pinned")
+}
+
+// documentedRows are the cells of the table of docs/costs.md.
+func documentedRows(t *testing.T) (rows [][]string) {
+	dir := "."
+	text, err := os.ReadFile(dir + "/docs/costs.md")
+	for ; err != nil; text, err = os.ReadFile(dir + "/docs/costs.md") {
+		dir += "/.."
+		require.Less(t, len(dir), 20, "a folder above has the document: %v", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if cells := strings.Split(strings.Trim(line, "|\n"), "|"); len(cells) == 6 {
+			for i := range cells {
+				cells[i] = strings.TrimSpace(cells[i])
+			}
+			rows = append(rows, cells)
+		}
+	}
+	require.Greater(t, len(rows), 2)
+	return rows[2:] // below the head and its rule
+}
+
+// evaluate is the value of a cell such as "", "2", "n", "2n" or "10.40 n".
+func evaluate(t *testing.T, cell string, n float64) float64 {
+	factor, times := strings.CutSuffix(cell, "n")
+	if factor = strings.TrimSpace(factor); factor == "" && !times {
+		return 0
+	}
+	x, err := strconv.ParseFloat(cmp.Or(factor, "1"), 64)
+	require.NoError(t, err, cell)
+	if times {
+		return x * n
+	}
+	return x
 }
 
 func openings() []charge {
