@@ -218,7 +218,7 @@ func readAll(name string, r *storage.Reader) ([]byte, error) {
 	}
 }
 
-// Put implements backend.Backend.
+// Put implements backend.Backend. More than backend.ObjectMax are ErrInvalid.
 func (b *Backend) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
 ) (backend.Stamp, error) {
@@ -227,6 +227,9 @@ func (b *Backend) Put(
 	if err == nil && !c.Absent() {
 		cond = storage.Conditions{}
 		cond.GenerationMatch, err = parse(c.Version())
+	}
+	if len(data) > backend.ObjectMax {
+		err = wire.ErrSize
 	}
 	if err != nil {
 		return backend.Stamp{}, b.fail("put", name, backend.ErrInvalid, err)

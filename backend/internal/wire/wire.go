@@ -71,6 +71,9 @@ func Date(h http.Header) time.Time {
 	return at
 }
 
+// ErrSize is the cause of a Put that is refused, as no Get could read what it writes.
+var ErrSize = fmt.Errorf("the data are longer than %d bytes", int64(backend.ObjectMax))
+
 // TooLarge is the error of an object that is larger than backend.ObjectMax.
 func TooLarge(name string, size int64) error {
 	what := fmt.Sprintf("of %d bytes", size)
