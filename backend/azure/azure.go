@@ -264,7 +264,7 @@ func (b *Backend) Put(
 	sum := md5.Sum(data)
 	var sent wire.Sendings
 	body := streaming.NopCloser(bytes.NewReader(data))
-	r, err := b.container.NewBlockBlobClient(name).Upload(sent.Count(once(ctx), wire.Conditional), body,
+	r, err := b.container.NewBlockBlobClient(name).Upload(counted(ctx, &sent), body,
 		&blockblob.UploadOptions{
 			AccessConditions: only(cond),
 			Tier:             b.tier,
@@ -309,7 +309,7 @@ func (b *Backend) Delete(ctx context.Context, name string, v backend.Version) er
 		return b.fail("delete", name, backend.ErrUnavailable, err)
 	}
 	var sent wire.Sendings
-	_, err = b.container.NewBlobClient(name).Delete(sent.Count(once(ctx), wire.Conditional), &blob.DeleteOptions{
+	_, err = b.container.NewBlobClient(name).Delete(counted(ctx, &sent), &blob.DeleteOptions{
 		AccessConditions: only(blob.ModifiedAccessConditions{IfMatch: &tag}),
 	})
 	if err != nil {

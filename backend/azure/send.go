@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/strictkv/strictkv/backend/internal/wire"
 )
 
 // once lets the SDK send the requests of a call once. Its retries would turn a
@@ -15,6 +17,11 @@ import (
 // failed.
 func once(ctx context.Context) context.Context {
 	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
+}
+
+// counted is once for a conditional write, whose copies are counted.
+func counted(ctx context.Context, sent *wire.Sendings) context.Context {
+	return sent.Count(once(ctx), wire.Conditional)
 }
 
 // clouds are the domains of Microsoft's own endpoints.

@@ -2,10 +2,15 @@ package s3
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
+	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/strictkv/strictkv/backend"
 )
@@ -23,9 +28,9 @@ var (
 // never returns more. Info.Modified is the time of the last write.
 func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
 	fail := func(kind, cause error) (backend.Page, error) {
-		return backend.Page{}, &callError{"list", o.Prefix, kind, cause}
+		return backend.Page{}, b.fail("list", o.Prefix, kind, cause)
 	}
-	if err := b.checkBucket(); err != nil {
+	if err := b.err; err != nil {
 		return fail(backend.ErrInvalid, err)
 	}
 	if o.Limit < 0 {
@@ -52,10 +57,9 @@ func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page
 		if err := ctx.Err(); err != nil {
 			return fail(backend.ErrUnavailable, err)
 		}
-		a := attempt{asks: "LIST"}
-		out, err := b.client.ListObjectsV2(ctx, &in, a.options)
+		out, err := b.listing(ctx, in)
 		if err != nil {
-			return backend.Page{}, a.readError(ctx, "list", o.Prefix, err)
+			return backend.Page{}, err
 		}
 		page, err := entries(out, o)
 		if errors.Is(err, errOrder) {
@@ -69,6 +73,60 @@ func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page
 		}
 		in.ContinuationToken = out.NextContinuationToken
 	}
+}
+
+// listing asks for a page of the store. XML lacks control characters, and so fails a page
+// with a name that has one, of which none is ours: it is asked for once more, in an encoding
+// that all have, but which not all stores know.
+func (b *Backend) listing(
+	ctx context.Context, in awss3.ListObjectsV2Input,
+) (*awss3.ListObjectsV2Output, error) {
+	a := attempt{asks: asksList}
+	out, err := b.client.ListObjectsV2(ctx, &in, a.options)
+	if unreadable(err) {
+		in.EncodingType = types.EncodingTypeUrl
+		a = attempt{asks: asksList}
+		if out, err = b.client.ListObjectsV2(ctx, &in, a.options); err == nil {
+			err = decode(out)
+		}
+	}
+	if err != nil {
+		return nil, b.readError(ctx, &a, "list", aws.ToString(in.Prefix), err)
+	}
+	return out, nil
+}
+
+// unreadable reports whether a page has a character that XML lacks.
+func unreadable(err error) bool {
+	var syntax *xml.SyntaxError
+	return errors.As(err, &syntax) && (strings.HasPrefix(syntax.Msg, "illegal character") ||
+		strings.HasPrefix(syntax.Msg, "invalid character entity") ||
+		strings.HasPrefix(syntax.Msg, "invalid UTF-8"))
+}
+
+// decode makes the names of a page what they are, be it UTF-8 or not.
+func decode(out *awss3.ListObjectsV2Output) error {
+	if out.EncodingType != types.EncodingTypeUrl {
+		return nil
+	}
+	var names []*string
+	for _, o := range out.Contents {
+		names = append(names, o.Key)
+	}
+	for _, p := range out.CommonPrefixes {
+		names = append(names, p.Prefix)
+	}
+	for _, name := range names {
+		if name == nil {
+			continue
+		}
+		plain, err := url.QueryUnescape(*name)
+		if err != nil {
+			return fmt.Errorf("a name in a listing: %w", err)
+		}
+		*name = plain
+	}
+	return nil
 }
 
 // entries returns what a page of the store has beyond o.After, at most o.Limit of
