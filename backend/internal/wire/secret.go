@@ -21,6 +21,9 @@ var (
 		`\s*:\s*"(?:\\.|[^"\\])*"`)
 	// headers are those of authorization.
 	headers = regexp.MustCompile(`(?i)\b(bearer|basic|sharedkey)\s+[^\s"']{8,}`)
+	// fields are lines of a request's header.
+	fields = regexp.MustCompile(`(?i)\b(authorization|x-amz-security-token|x-goog-api-key)` +
+		`\s*:\s*[^\r\n"'<>]+`)
 	// users are a name and a password before a host, where no scheme is.
 	users = regexp.MustCompile(`"(?:\\.|[^"\\@])*:(?:\\.|[^"\\])*@|[^\s"'/]+:[^\s"']*@`)
 )
@@ -31,6 +34,7 @@ func Text(s string) string {
 	s = urls(s)
 	s = named.ReplaceAllString(s, "$1="+gone)
 	s = members.ReplaceAllString(s, `"$1":"`+gone+`"`)
+	s = fields.ReplaceAllString(s, "$1: "+gone)
 	s = headers.ReplaceAllString(s, "$1 "+gone)
 	return users.ReplaceAllStringFunc(s, func(user string) string {
 		if user[0] == '"' {

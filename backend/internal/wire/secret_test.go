@@ -39,7 +39,9 @@ func TestText(t *testing.T) {
 		{"X-Amz-Security-Token=secret&X-Amz-Date=1", "X-Amz-Security-Token=...&X-Amz-Date=1"},
 		{"Credential=secret, Signature=secret", "Credential=..., Signature=..."},
 		{`{"access_token": "sec\"secret", "scope": "x"}`, `{"access_token":"...", "scope": "x"}`},
-		{"Authorization: Bearer secretsecret.x", "Authorization: Bearer ..."},
+		{"got Bearer secretsecret.x", "got Bearer ..."},
+		{"Authorization: SharedKey a:secret\nDate: 1", "Authorization: ...\nDate: 1"},
+		{"x-amz-security-token: secret", "x-amz-security-token: ..."},
 		{"dial tcp [::1]:80: connect: refused", "dial tcp [::1]:80: connect: refused"},
 		{`read tcp 127.0.0.1:1->127.0.0.1:2: EOF`, `read tcp 127.0.0.1:1->127.0.0.1:2: EOF`},
 	} {
