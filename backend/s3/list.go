@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -25,7 +27,8 @@ var (
 )
 
 // List implements backend.Backend. Limit 0 means up to 1000 entries; the store
-// never returns more. Info.Modified is the time of the last write.
+// never returns more. Info.Modified is the time of the last write. Of a store that does not
+// know EncodingType, names with U+FFFD are left out, which it may show in place of others.
 func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
 	fail := func(kind, cause error) (backend.Page, error) {
 		return backend.Page{}, b.fail("list", o.Prefix, kind, cause)
@@ -71,29 +74,52 @@ func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page
 		if len(page.Objects)+len(page.Prefixes) > 0 || !page.More {
 			return page, nil
 		}
+		if in.MaxKeys != nil { // The whole page may have names that are no stray's.
+			in.MaxKeys = nil
+			continue
+		}
 		in.ContinuationToken = out.NextContinuationToken
 	}
 }
 
 // listing asks for a page of the store. XML lacks control characters, and so fails a page
-// with a name that has one, of which none is ours: it is asked for once more, in an encoding
-// that all have, but which not all stores know.
+// with a name that has one, or has U+FFFD in its place; none is ours. Such a page is asked
+// for once more, in an encoding that has all names, but which not all stores know.
 func (b *Backend) listing(
 	ctx context.Context, in awss3.ListObjectsV2Input,
 ) (*awss3.ListObjectsV2Output, error) {
-	a := attempt{asks: asksList}
+	a := &attempt{asks: asksList}
 	out, err := b.client.ListObjectsV2(ctx, &in, a.options)
-	if unreadable(err) {
+	replaced := err == nil && slices.ContainsFunc(out.Contents, func(o types.Object) bool {
+		return inexact(o.Key)
+	})
+	if unreadable(err) || replaced {
 		in.EncodingType = types.EncodingTypeUrl
-		a = attempt{asks: asksList}
-		if out, err = b.client.ListObjectsV2(ctx, &in, a.options); err == nil {
-			err = decode(out)
+		again := &attempt{asks: asksList}
+		exact, exactErr := b.client.ListObjectsV2(ctx, &in, again.options)
+		if exactErr == nil {
+			exactErr = decode(exact)
+		}
+		if exactErr == nil || !replaced {
+			a, out, err = again, exact, exactErr
 		}
 	}
 	if err != nil {
-		return nil, b.readError(ctx, &a, "list", aws.ToString(in.Prefix), err)
+		return nil, b.readError(ctx, a, "list", aws.ToString(in.Prefix), err)
+	}
+	if out.EncodingType != types.EncodingTypeUrl { // Nobody knows what these names are.
+		out.Contents = slices.DeleteFunc(out.Contents, func(o types.Object) bool {
+			return inexact(o.Key)
+		})
+		out.CommonPrefixes = slices.DeleteFunc(out.CommonPrefixes,
+			func(p types.CommonPrefix) bool { return inexact(p.Prefix) })
 	}
 	return out, nil
+}
+
+// inexact reports whether a name in XML may be another's.
+func inexact(name *string) bool {
+	return strings.ContainsRune(aws.ToString(name), utf8.RuneError)
 }
 
 // unreadable reports whether a page has a character that XML lacks.

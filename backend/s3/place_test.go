@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -272,13 +273,22 @@ func TestStrayNamesOnServers(t *testing.T) {
 				}
 				want = append(want, name)
 			}
-			page, err := s3.New(client, bucket).List(t.Context(), backend.ListOptions{})
-			require.NoError(t, err)
-			var got []string
-			for _, o := range page.Objects {
-				got = append(got, o.Name)
+			if name == "VersityGW" { // Without EncodingType, that name can't be told.
+				want = slices.DeleteFunc(want, func(s string) bool { return s == "a\x01b" })
 			}
-			assert.Equal(t, want, got)
+			for _, limit := range []int{0, 1, 2} {
+				var got []string
+				o := backend.ListOptions{Limit: limit}
+				for more := true; more; {
+					page, err := s3.New(client, bucket).List(t.Context(), o)
+					require.NoError(t, err)
+					for _, object := range page.Objects {
+						got, o.After = append(got, object.Name), object.Name
+					}
+					more = page.More
+				}
+				assert.Equal(t, want, got, "pages of %d", limit)
+			}
 		})
 	}
 }

@@ -18,7 +18,7 @@
 // WithoutConditionalDelete.
 //
 // Each call is one request, which the SDK may not repeat, whatever the client's
-// settings; only a page of a listing with a name that XML cannot carry is asked for twice.
+// settings; only a page of a listing with a name that XML cannot carry takes two.
 // Data go by a single PutObject. Every upload carries a
 // CRC32C, which S3 verifies, keeps and returns for the SDK to verify the download. A
 // store that does none of this leaves the length to tell whether data arrived whole.
