@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -158,5 +159,23 @@ func TestBucketNamed(t *testing.T) {
 		err := call(t.Context(), b, k, "1")
 		assertOnly(t, backend.ErrBucketNotFound, err, k.String())
 		assert.ErrorContains(t, err, `bucket not found: "mistyped"`)
+	}
+}
+
+// TestRefusedByHTTP2: a copy is not counted where there is none, by either protocol.
+func TestRefusedByHTTP2(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, 2, r.ProtoMajor)
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("X-Ms-Error-Code", "ConditionNotMet")
+		w.WriteHeader(http.StatusPreconditionFailed)
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	b := over(t, s.URL, s.Client().Transport)
+	for _, k := range []kind{write, remove} {
+		assertOnly(t, backend.ErrPrecondition, call(t.Context(), b, k, "1"), "write")
 	}
 }

@@ -119,3 +119,21 @@ func TestClosedAfterSending(t *testing.T) {
 		assert.EqualValues(t, 1, writes.Load(), "copies")
 	}
 }
+
+// TestRefusedByHTTP2: a copy is not counted where there is none, by either protocol.
+func TestRefusedByHTTP2(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, 2, r.ProtoMajor)
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusPreconditionFailed)
+		_, _ = io.WriteString(w, `{"error": {"errors": [{"reason": "conditionNotMet"}]}}`)
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	b := gcs.New(gcstest.Client(t, s.URL, option.WithHTTPClient(s.Client())).Bucket("bucket"))
+	for _, k := range []gcstest.Kind{gcstest.Write, gcstest.Delete} {
+		assertOnly(t, backend.ErrPrecondition, call(t.Context(), b, k, "1"), "write")
+	}
+}

@@ -69,13 +69,10 @@ func (a *attempt) Do(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	a.date = wire.Date(resp.Header)
-	most := int64(listingMax)
 	if resp.StatusCode >= http.StatusBadRequest {
 		a.readCode(resp)
-		most = errorMax
-	}
-	if a.asks == asksList || a.refused {
-		resp.Body = &bounded{io.LimitReader(resp.Body, most), resp.Body}
+	} else if a.asks == asksList {
+		resp.Body = &bounded{io.LimitReader(resp.Body, listingMax), resp.Body}
 	}
 	return resp, nil
 }

@@ -59,9 +59,9 @@ import (
 //	body cut off, or wrong checksum     ErrUnavailable   unknown
 //
 // A 404 and a 412 count only with S3's own code: that of a proxy with a wrong address must
-// not read as an absent object, nor as a lost race. SlowDown counts only by that name: MinIO says
-// SlowDownWrite when too few disks took a write. A clock that S3 finds skewed is one
-// that the SDK corrects before the next request.
+// not read as an absent object, nor as a lost race. SlowDown counts only by that name:
+// MinIO says SlowDownWrite when too few disks took a write. A clock that S3 finds skewed is
+// one that the SDK corrects before the next request.
 //
 // If the context has ended, the error matches the context's error as well. The
 // SDK's error is wrapped, for errors.As. No error's text holds a credential.

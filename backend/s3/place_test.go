@@ -292,3 +292,21 @@ func TestStrayNamesOnServers(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedByHTTP2: a copy is not counted where there is none, by either protocol.
+func TestRefusedByHTTP2(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, 2, r.ProtoMajor)
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusPreconditionFailed)
+		_, _ = io.WriteString(w, "<Error><Code>PreconditionFailed</Code></Error>")
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	b := s3.New(s3test.Client(t, s.URL, func(o *awss3.Options) { o.HTTPClient = s.Client() }), "b")
+	for _, k := range []kind{put, del} {
+		assertOnly(t, backend.ErrPrecondition, call(t.Context(), b, k, "1"), "write")
+	}
+}
