@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -95,5 +94,5 @@ func TestError(t *testing.T) {
 	}
 	assert.EqualError(t, e, `s3 get "x": bucket not found: "b"`)
 	assert.NoError(t, errors.Unwrap(e))
-	assert.False(t, strings.Contains(fmt.Sprintf("%#v", e), "0x"))
+	assert.NotContains(t, fmt.Sprintf("%#v", e), "0x")
 }
