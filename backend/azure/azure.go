@@ -62,6 +62,7 @@
 //	all others: 404, 408, 409, 412, 5xx  ErrUnavailable     unknown
 //	200 without ETag or length           ErrUnavailable     -
 //	200 cut off, or of another MD5       ErrUnavailable     -
+//	200 of more than ObjectMax           ErrCorrupt         -
 //	201 without ETag                     -                  unknown
 //	any error to a request sent twice    (as above)         unknown
 //
@@ -75,7 +76,8 @@
 //
 // Azure documents 500 and 503 as worth another try, but only of ServerBusy that
 // the request was not received. If the context has ended, the error matches the
-// context's error as well. The SDK's error is wrapped, for errors.As.
+// context's error as well. The SDK's error is wrapped, for errors.As. No error's text
+// holds a credential, such as the signature in a container's URL.
 package azure
 
 import (
@@ -85,6 +87,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
@@ -94,14 +97,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/internal/wire"
 )
 
 const (
 	contentType = "application/octet-stream"
 	// cacheControl keeps copies out of the caches in front of a public container.
 	cacheControl = "no-store"
-	// sizeMax is the longest blob that one request can write, in bytes.
-	sizeMax = 5000 << 20
 	// drainMax is the length in bytes of a body that is rather read to its end
 	// than given up together with its connection.
 	drainMax = 64 << 10
@@ -116,8 +118,12 @@ var (
 
 // Backend is a container, or what its client sees of it. Make one with New.
 type Backend struct {
+	place
+
 	container *container.Client
 	tier      *blob.AccessTier
+	scope     *blob.CPKScopeInfo
+	once      bool // see SendsOnce
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -131,10 +137,24 @@ func WithStorageClass(class string) Option {
 	return func(b *Backend) { b.tier = to.Ptr(blob.AccessTier(class)) }
 }
 
+// WithEncryptionScope encrypts objects by a scope of the account, which may have a key of
+// its own in Key Vault. The default is that of the container.
+func WithEncryptionScope(name string) Option {
+	return func(b *Backend) { b.scope = &blob.CPKScopeInfo{EncryptionScope: &name} }
+}
+
+// SendsOnce declares that nobody on the way to the store sends a write again, or, with
+// false, that somebody may, such as a proxy that takes TLS apart. See
+// backend.Capabilities. The default is true if the client's endpoint is Microsoft's own,
+// such as https://account.blob.core.windows.net; else false.
+func SendsOnce(once bool) Option { return func(b *Backend) { b.once = once } }
+
 // New returns a backend over the container. It sends no request: a missing
-// container or wrong credentials are errors of the calls.
+// container or wrong credentials are errors of the calls. So is the secondary endpoint
+// of an account, which lags behind the primary: ErrInvalid.
 func New(c *container.Client, options ...Option) *Backend {
-	b := &Backend{container: c}
+	b := &Backend{container: c, place: locate(c.URL())}
+	b.once = b.own
 	for _, o := range options {
 		o(b)
 	}
@@ -142,8 +162,8 @@ func New(c *container.Client, options ...Option) *Backend {
 }
 
 // Capabilities implements backend.Backend.
-func (*Backend) Capabilities() backend.Capabilities {
-	return backend.Capabilities{ConditionalDelete: true}
+func (b *Backend) Capabilities() backend.Capabilities {
+	return backend.Capabilities{ConditionalDelete: true, SendsOnce: b.once}
 }
 
 // Get implements backend.Backend. Data that arrive damaged are ErrUnavailable.
@@ -151,10 +171,10 @@ func (b *Backend) Get(
 	ctx context.Context, name string, known backend.Version,
 ) (backend.Object, error) {
 	fail := func(kind, cause error) (backend.Object, error) {
-		return backend.Object{}, &callError{"get", name, kind, cause}
+		return backend.Object{}, b.fail("get", name, kind, cause)
 	}
 	var o blob.DownloadStreamOptions
-	err := checkName(name)
+	err := b.check(name)
 	if err == nil && known != "" {
 		var tag azcore.ETag
 		tag, err = parse(known)
@@ -168,7 +188,7 @@ func (b *Backend) Get(
 	}
 	r, err := b.container.NewBlobClient(name).DownloadStream(once(ctx), &o)
 	if err != nil {
-		return backend.Object{}, readError(ctx, "get", name, err)
+		return backend.Object{}, b.readError(ctx, "get", name, err)
 	}
 	if r.Body == nil { // So the SDK answers 304.
 		if known == "" {
@@ -182,22 +202,27 @@ func (b *Backend) Get(
 		_, _ = io.CopyN(io.Discard, r.Body, drainMax)
 		return fail(backend.ErrNotModified, nil)
 	}
-	data, err := readAll(&r)
-	if err != nil {
-		return fail(backend.ErrUnavailable, ended(ctx, err))
+	data, err := readAll(name, &r)
+	if errors.Is(err, backend.ErrCorrupt) {
+		return backend.Object{}, err
 	}
-	return backend.Object{Data: data, Version: v}, nil
+	if err != nil {
+		return fail(backend.ErrUnavailable, wire.Ended(ctx, err))
+	}
+	return backend.Object{Data: data, Version: v, Time: clock(r.Date)}, nil
 }
 
 // readAll reads the whole blob, and looks whether it is.
-func readAll(r *blob.DownloadStreamResponse) ([]byte, error) {
+func readAll(name string, r *blob.DownloadStreamResponse) ([]byte, error) {
 	switch {
 	case format(r.ETag) == "":
 		return nil, errNoVersion
 	case r.ContentRange != nil:
 		return nil, errPartial
-	case r.ContentLength == nil || *r.ContentLength < 0 || *r.ContentLength > sizeMax:
+	case r.ContentLength == nil || *r.ContentLength < 0:
 		return nil, errNoLength
+	case *r.ContentLength > backend.ObjectMax:
+		return nil, wire.TooLarge(name, *r.ContentLength)
 	}
 	data := make([]byte, *r.ContentLength)
 	if n, err := io.ReadFull(r.Body, data); err != nil {
@@ -216,30 +241,34 @@ func readAll(r *blob.DownloadStreamResponse) ([]byte, error) {
 	return data, nil
 }
 
-// Put implements backend.Backend. An object has at most 5000 MiB.
+// Put implements backend.Backend. More than backend.ObjectMax are ErrInvalid.
 func (b *Backend) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
 ) (backend.Stamp, error) {
 	cond := blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}
-	err := checkName(name)
+	err := b.check(name)
 	if err == nil && !c.Absent() {
 		var tag azcore.ETag
 		tag, err = parse(c.Version())
 		cond = blob.ModifiedAccessConditions{IfMatch: &tag}
 	}
+	if len(data) > backend.ObjectMax {
+		err = wire.ErrSize
+	}
 	if err != nil {
-		return backend.Stamp{}, &callError{"put", name, backend.ErrInvalid, err}
+		return backend.Stamp{}, b.fail("put", name, backend.ErrInvalid, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return backend.Stamp{}, &callError{"put", name, backend.ErrUnavailable, err}
+		return backend.Stamp{}, b.fail("put", name, backend.ErrUnavailable, err)
 	}
 	sum := md5.Sum(data)
-	var sent sendings
+	var sent wire.Sendings
 	body := streaming.NopCloser(bytes.NewReader(data))
-	r, err := b.container.NewBlockBlobClient(name).Upload(sent.count(once(ctx)), body,
+	r, err := b.container.NewBlockBlobClient(name).Upload(counted(ctx, &sent), body,
 		&blockblob.UploadOptions{
 			AccessConditions: only(cond),
 			Tier:             b.tier,
+			CPKScopeInfo:     b.scope,
 			// The store compares the bytes with it before it stores them.
 			TransactionalValidation: blob.TransferValidationTypeMD5(sum[:]),
 			HTTPHeaders: &blob.HTTPHeaders{
@@ -253,30 +282,38 @@ func (b *Backend) Put(
 		err = errNoVersion
 	}
 	if err != nil {
-		return backend.Stamp{}, writeError(ctx, "put", name, err, &sent)
+		return backend.Stamp{}, b.writeError(ctx, "put", name, err, &sent)
 	}
-	return backend.Stamp{Version: v}, nil
+	return backend.Stamp{Version: v, Time: clock(r.Date)}, nil
+}
+
+// clock is the store's, in seconds, as the SDK has read it; zero if there is none.
+func clock(date *time.Time) time.Time {
+	if date == nil {
+		return time.Time{}
+	}
+	return date.UTC()
 }
 
 // Delete implements backend.Backend. A blob with snapshots, which a database never
 // makes, is not deleted: ErrUnavailable.
 func (b *Backend) Delete(ctx context.Context, name string, v backend.Version) error {
 	tag, err := parse(v)
-	if nameErr := checkName(name); nameErr != nil {
+	if nameErr := b.check(name); nameErr != nil {
 		err = nameErr
 	}
 	if err != nil {
-		return &callError{"delete", name, backend.ErrInvalid, err}
+		return b.fail("delete", name, backend.ErrInvalid, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return &callError{"delete", name, backend.ErrUnavailable, err}
+		return b.fail("delete", name, backend.ErrUnavailable, err)
 	}
-	var sent sendings
-	_, err = b.container.NewBlobClient(name).Delete(sent.count(once(ctx)), &blob.DeleteOptions{
+	var sent wire.Sendings
+	_, err = b.container.NewBlobClient(name).Delete(counted(ctx, &sent), &blob.DeleteOptions{
 		AccessConditions: only(blob.ModifiedAccessConditions{IfMatch: &tag}),
 	})
 	if err != nil {
-		return writeError(ctx, "delete", name, err, &sent)
+		return b.writeError(ctx, "delete", name, err, &sent)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 			backendtest.Run(t, func(t *testing.T) backendtest.Harness {
 				c := s.Container(t)
 				return backendtest.Harness{
-					Backend: azure.New(c),
+					Backend: azure.New(c), Clock: time.Now,
 					SecondClient: func() backend.Backend {
 						return azure.New(azuretest.Client(t, s.URL(), path.Base(c.URL()), nil))
 					},

@@ -37,7 +37,8 @@ func TestRequests(t *testing.T) {
 	})}
 	name := s.Container(t).URL()
 	name = name[strings.LastIndex(name, "/")+1:]
-	b := azure.New(azuretest.Client(t, s.URL(), name, o), azure.WithStorageClass("Hot"))
+	b := azure.New(azuretest.Client(t, s.URL(), name, o), azure.WithStorageClass("Hot"),
+		azure.WithEncryptionScope("scope"))
 	last := func() *http.Request {
 		t.Helper()
 		require.Len(t, sent, 1, "requests for one call")
@@ -53,7 +54,7 @@ func TestRequests(t *testing.T) {
 	md := base64.StdEncoding.EncodeToString(sum[:])
 	for header, want := range map[string]string{
 		"If-None-Match": "*", "If-Match": "", "Content-MD5": md, "x-ms-blob-content-md5": md,
-		"x-ms-blob-type": "BlockBlob", "x-ms-access-tier": "Hot",
+		"x-ms-encryption-scope": "scope", "x-ms-blob-type": "BlockBlob", "x-ms-access-tier": "Hot",
 		"x-ms-blob-content-type":  "application/octet-stream",
 		"x-ms-blob-cache-control": "no-store",
 	} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/internal/wire"
 )
 
 // outcomes is the table of the package comment, as far as it is about answers.
@@ -62,62 +62,45 @@ type outcome struct{ read, write error }
 
 func always(kind error) outcome { return outcome{kind, kind} }
 
-// callError formats itself only when asked: "not modified" and "precondition
-// failed" are everyday answers, which must stay cheap.
-type callError struct {
-	call, name string
-	kind       error // of package backend
-	cause      error // of the SDK or the context, or nil
-}
-
-func (e *callError) Error() string {
-	if e.cause == nil {
-		return fmt.Sprintf("azure %s %q: %v", e.call, e.name, e.kind)
+// fail is the error of a call.
+func (b *Backend) fail(call, name string, kind, cause error) error {
+	return &wire.Error{
+		Store: "azure", Bucket: b.name, Call: call, Name: name,
+		Kind: kind, Cause: cause, Pause: pause(cause),
 	}
-	return fmt.Sprintf("azure %s %q: %v: %v", e.call, e.name, e.kind, e.cause)
 }
 
-func (e *callError) Is(target error) bool { return target == e.kind }
-
-func (e *callError) Unwrap() error { return e.cause }
-
-// RetryAfter implements backend.RetryAfter.
-func (e *callError) RetryAfter() time.Duration {
+// pause is how long the answer asks to be left alone.
+func pause(err error) time.Duration {
 	var a *azcore.ResponseError
-	if !errors.As(e.cause, &a) || a.RawResponse == nil {
+	if !errors.As(err, &a) || a.RawResponse == nil {
 		return 0
 	}
 	return backend.ParseRetryAfter(a.RawResponse.Header.Get("Retry-After"), time.Now())
 }
 
-// ended adds the context's error to err if the context has ended.
-func ended(ctx context.Context, err error) error {
-	if c := ctx.Err(); c != nil && !errors.Is(err, c) {
-		return fmt.Errorf("%w: %w", c, err)
-	}
-	return err
-}
-
 // readError tells what a failed Get or List means.
-func readError(ctx context.Context, call, name string, err error) error {
+func (b *Backend) readError(ctx context.Context, call, name string, err error) error {
 	kind := meaning(err).read
 	if kind == nil {
 		kind = backend.ErrUnavailable
 	}
-	return &callError{call, name, kind, ended(ctx, err)}
+	return b.fail(call, name, kind, wire.Ended(ctx, err))
 }
 
 // writeError tells what a failed Put or Delete means.
-func writeError(ctx context.Context, call, name string, err error, sent *sendings) error {
+func (b *Backend) writeError(
+	ctx context.Context, call, name string, err error, sent *wire.Sendings,
+) error {
 	var a *azcore.ResponseError
 	kind := meaning(err).write
 	switch {
-	case kind == nil, sent.repeated():
+	case kind == nil, sent.Repeated():
 		kind = backend.ErrOutcomeUnknown
-	case !errors.As(err, &a) && sent.begun(): // It was the second try that was not sent.
+	case !errors.As(err, &a) && sent.Begun(): // It was the second try that was not sent.
 		kind = backend.ErrOutcomeUnknown
 	}
-	return &callError{call, name, kind, ended(ctx, err)}
+	return b.fail(call, name, kind, wire.Ended(ctx, err))
 }
 
 // meaning tells what a failure means by itself.

@@ -22,11 +22,15 @@ var (
 // List implements backend.Backend. Limit 0 means up to 5000 entries; the store
 // never returns more. Info.Modified has a resolution of one second.
 func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
+	err := b.err
 	if o.Limit < 0 {
-		return backend.Page{}, &callError{"list", o.Prefix, backend.ErrInvalid, errLimit}
+		err = errLimit
+	}
+	if err != nil {
+		return backend.Page{}, b.fail("list", o.Prefix, backend.ErrInvalid, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return backend.Page{}, &callError{"list", o.Prefix, backend.ErrUnavailable, err}
+		return backend.Page{}, b.fail("list", o.Prefix, backend.ErrUnavailable, err)
 	}
 	from, ok := start(o)
 	if !ok {
@@ -34,7 +38,7 @@ func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page
 	}
 	page, err := nextPage(once(ctx), b.segments(o, from), o)
 	if err != nil {
-		return backend.Page{}, readError(ctx, "list", o.Prefix, err)
+		return backend.Page{}, b.readError(ctx, "list", o.Prefix, err)
 	}
 	if o.Limit > 0 {
 		trim(&page, o.Limit)

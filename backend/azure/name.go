@@ -24,6 +24,14 @@ var (
 	errVersion     = errors.New("the version is not an ETag")
 )
 
+// check returns why no object of that name can be there.
+func (b *Backend) check(name string) error {
+	if b.err != nil {
+		return b.err
+	}
+	return checkName(name)
+}
+
 // checkName returns what the store would refuse about a name, or show otherwise
 // in a listing.
 func checkName(name string) error {

@@ -2,11 +2,14 @@ package azure
 
 import (
 	"context"
-	"net/http/httptrace"
+	"errors"
+	"net/url"
+	"path"
 	"strings"
-	"sync/atomic"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/strictkv/strictkv/backend/internal/wire"
 )
 
 // once lets the SDK send the requests of a call once. Its retries would turn a
@@ -16,24 +19,50 @@ func once(ctx context.Context) context.Context {
 	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
 }
 
-// sendings is how often a conditional write has been sent, as far as net/http
-// tells: a policy or a transport of the user's may repeat it.
-type sendings struct{ n atomic.Int32 }
-
-// count lets s count the requests with this context. The request of a token has
-// it as well, but no condition.
-func (s *sendings) count(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteHeaderField: func(key string, _ []string) {
-			if strings.EqualFold(key, "If-Match") || strings.EqualFold(key, "If-None-Match") {
-				s.n.Add(1)
-			}
-		},
-	})
+// counted is once for a conditional write, whose copies are counted.
+func counted(ctx context.Context, sent *wire.Sendings) context.Context {
+	return sent.Count(once(ctx), wire.Conditional)
 }
 
-// begun tells whether any part of the write has been sent.
-func (s *sendings) begun() bool { return s.n.Load() > 0 }
+// clouds are the domains of Microsoft's own endpoints.
+var clouds = []string{
+	".blob.core.windows.net", ".blob.storage.azure.net", ".blob.core.chinacloudapi.cn",
+	".blob.core.usgovcloudapi.net", ".blob.core.cloudapi.de",
+}
 
-// repeated tells whether an answer may speak of the second copy of the write.
-func (s *sendings) repeated() bool { return s.n.Load() > 1 }
+// secondary ends the account's name in the URL of a copy that lags behind.
+const secondary = "-secondary"
+
+var (
+	errURL       = errors.New("the container's URL is malformed")
+	errSecondary = errors.New("the secondary endpoint of an account lags behind the primary")
+)
+
+// place is what the URL of a container tells.
+type place struct {
+	name string // the container's
+	own  bool   // the endpoint is Microsoft's, by TLS
+	err  error  // why no database can be there
+}
+
+// locate reads the URL of a container.
+func locate(container string) place {
+	u, err := url.Parse(container)
+	if err != nil { // The error would cite a signature.
+		return place{err: errURL}
+	}
+	p := place{name: path.Base(u.Path)}
+	host := strings.ToLower(u.Hostname())
+	// Emulators have the account in the path.
+	account, _, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	for _, cloud := range clouds {
+		if strings.HasSuffix(host, cloud) {
+			account, _, _ = strings.Cut(host, ".")
+			p.own = u.Scheme == "https"
+		}
+	}
+	if account != p.name && strings.HasSuffix(account, secondary) {
+		p.err = errSecondary
+	}
+	return p
+}

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -47,6 +48,9 @@ type Harness struct {
 	// LaggingVersions declares that a Get may return, while the object is being
 	// replaced, a newer state than that of its version.
 	LaggingVersions bool
+	// Clock is the store's. Nil: it is not known, and the times that answers tell are not
+	// judged.
+	Clock func() time.Time
 	// PathNames declares that names are paths in a file system: none may go on
 	// behind another with a slash, and none of its segments may be empty, a dot or
 	// two, or longer than 255 bytes.
@@ -74,6 +78,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 		{"ListingDuringWrites", testListingDuringWrites},
 		{"HostileNames", testHostileNames},
 		{"Data", testData},
+		{"Times", testTimes},
 		{"EndedContext", testEndedContext},
 		{"CancelDuringCall", testCancelDuringCall},
 	} {

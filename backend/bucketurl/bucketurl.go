@@ -18,12 +18,18 @@
 //
 // Parameters follow a question mark, as in s3://bucket?region=eu-west-1.
 //
-//	file  nosync=true               writes return before the disk has them; see folder.NoSync
-//	s3    region=eu-west-1          instead of that of the environment
-//	s3    endpoint=https://host     of a store other than Amazon's
-//	s3    path_style=true           the bucket is in the path of requests, not the host's name
-//	s3    conditional_delete=false  the store ignores If-Match of a DELETE;
-//	                                see s3.WithoutConditionalDelete
+//	file    nosync=true               writes return before the disk has them; see folder.NoSync
+//	gs      kms_key=projects/...      of Cloud KMS; see gcs.WithKMSKey
+//	azblob  encryption_scope=name     of the account; see azure.WithEncryptionScope
+//	s3      region=eu-west-1          instead of that of the environment
+//	s3      endpoint=https://host     of a store other than Amazon's
+//	s3      path_style=true           the bucket is in the path of requests, not the host's name
+//	s3      conditional_delete=false  the store ignores If-Match of a DELETE;
+//	                                  see s3.WithoutConditionalDelete
+//	s3      kms_key=arn:aws:kms:...   of AWS KMS; see s3.WithKMSKey
+//	s3      consistent=true           the bucket has no eventual reads; see s3.StronglyConsistent
+//	clouds  sends_once=true           nobody on the way sends a write again, or, if false,
+//	                                  somebody may; see SendsOnce of the store's package
 //
 // # Credentials and emulators
 //
@@ -60,15 +66,15 @@ type Bucket struct {
 //
 // A URL that is malformed, or for which the environment lacks a setting, is a
 // backend.ErrInvalid that says what is allowed; credentials that can't be found or
-// read are a backend.ErrDenied.
+// read are a backend.ErrDenied. No error shows a user or a parameter's value.
 func Open(ctx context.Context, url string) (*Bucket, error) {
 	l, err := parse(url)
 	if err != nil {
-		return nil, fmt.Errorf("open bucket %q: %w", redacted(url), err)
+		return nil, fmt.Errorf("open bucket %s: %w", redacted(url), err)
 	}
 	b, err := l.scheme.open(ctx, l)
 	if err != nil {
-		return nil, fmt.Errorf("open bucket %q: %w", redacted(url), err)
+		return nil, fmt.Errorf("open bucket %s: %w", redacted(url), err)
 	}
 	if l.prefix != "" {
 		b.Backend = &prefixed{b.Backend, l.prefix}

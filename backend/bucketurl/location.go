@@ -2,15 +2,18 @@ package bucketurl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/internal/wire"
 )
 
 // scheme is a kind of store.
@@ -21,11 +24,15 @@ type scheme struct {
 	open       func(context.Context, location) (*Bucket, error)
 }
 
+// sendsOnce is a parameter of all clouds.
+const sendsOnce = "sends_once"
+
 var schemes = []scheme{
-	{"gs", "gs://bucket/prefix", nil, openGCS},
-	{"azblob", "azblob://container/prefix", nil, openAzure},
+	{"gs", "gs://bucket/prefix", []string{"kms_key", sendsOnce}, openGCS},
+	{"azblob", "azblob://container/prefix", []string{"encryption_scope", sendsOnce}, openAzure},
 	{"s3", "s3://bucket/prefix", []string{
-		"region", "endpoint", "path_style", "conditional_delete",
+		"region", "endpoint", "path_style", "conditional_delete", "kms_key", "consistent",
+		sendsOnce,
 	}, openS3},
 	{"file", "file:///directory", []string{"nosync"}, openFolder},
 	{"mem", "mem://name", nil, openMemory},
@@ -49,16 +56,19 @@ func invalid(format string, args ...any) error {
 func parse(raw string) (location, error) {
 	if isPath(raw) {
 		if strings.Contains(raw, "?") {
-			return location{}, invalid("a plain path has no parameters: want %s?...", File(raw))
+			path, _, _ := strings.Cut(raw, "?")
+			return location{}, invalid("a plain path has no parameters: want %s?...", File(path))
 		}
 		return location{scheme: named("file"), bucket: raw}, nil
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return location{}, invalid("%v", err)
+		return location{}, invalid("%s", fault(err))
 	}
 	l := location{scheme: named(u.Scheme)}
 	switch s := l.scheme; {
+	case s.name == "" && u.Opaque != "": // What looks like a scheme may be a user.
+		return l, invalid("want %s, or a path that begins with ./", forms())
 	case s.name == "":
 		return l, invalid("scheme %q: want %s, or a path that begins with ./", u.Scheme, forms())
 	case u.User != nil || u.Host != u.Hostname() || u.Fragment != "" || u.Opaque != "":
@@ -78,12 +88,40 @@ func parse(raw string) (location, error) {
 	return l, err
 }
 
-// redacted hides a password, which has no place in a URL but may be there.
+// redacted quotes a URL without what may be a secret: a user, and the parameters, among
+// which may be an endpoint with one.
 func redacted(raw string) string {
-	if u, err := url.Parse(raw); err == nil && u.User != nil {
-		return u.Redacted()
+	if path, _, ok := strings.Cut(raw, "?"); ok {
+		raw = path + "?..."
 	}
-	return raw
+	return wire.Text(strconv.Quote(raw))
+}
+
+// fault is what is wrong with a URL, without what it has there, as that may be a part of a
+// password.
+func fault(err error) string {
+	var (
+		escape url.EscapeError
+		host   url.InvalidHostError
+	)
+	switch {
+	case errors.As(err, &escape):
+		return "invalid URL escape"
+	case errors.As(err, &host):
+		return "invalid character in host name"
+	}
+	return "malformed URL"
+}
+
+// shown are the names of parameters that may be told.
+var shown = regexp.MustCompile(`^[a-z_]{1,20}$`)
+
+// quoted quotes the name of a parameter, unless it looks like something else.
+func quoted(name string) string {
+	if !shown.MatchString(name) {
+		return "..."
+	}
+	return strconv.Quote(name)
 }
 
 func named(name string) scheme {
@@ -154,15 +192,15 @@ func File(path string) string {
 func (s scheme) parse(query string) (map[string]string, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, invalid("parameters: %v", err)
+		return nil, invalid("parameters: %s", fault(err))
 	}
 	parameters := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
 		case len(s.parameters) == 0:
-			return nil, invalid("parameter %q: %s has none", name, s.name)
+			return nil, invalid("parameter %s: %s has none", quoted(name), s.name)
 		case !slices.Contains(s.parameters, name):
-			return nil, invalid("parameter %q: %s has only %s", name, s.name,
+			return nil, invalid("parameter %s: %s has only %s", quoted(name), s.name,
 				strings.Join(s.parameters, ", "))
 		case len(values[name]) > 1 || values[name][0] == "":
 			return nil, invalid("parameter %q: want one value", name)
@@ -180,7 +218,7 @@ func (l location) flag(name string, otherwise bool) (bool, error) {
 	}
 	value, err := strconv.ParseBool(s)
 	if err != nil {
-		return false, invalid("parameter %q: want true or false, not %q", name, s)
+		return false, invalid("parameter %q: want true or false", name)
 	}
 	return value, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/strictkv/strictkv/backend/azure"
 	"github.com/strictkv/strictkv/backend/folder"
 	"github.com/strictkv/strictkv/backend/gcs"
+	"github.com/strictkv/strictkv/backend/internal/wire"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/backend/s3"
 )
@@ -30,18 +31,48 @@ import (
 const idlePerHost = 256
 
 func denied(what string, err error) error {
-	return fmt.Errorf("%w: %s: %w", backend.ErrDenied, what, err)
+	return fmt.Errorf("%w: %s: %w", backend.ErrDenied, what, wire.Hide(err))
+}
+
+// refused is the error of a setting of the environment.
+func refused(what string, err error) error {
+	return fmt.Errorf("%w: %s: %w", backend.ErrInvalid, what, wire.Hide(err))
+}
+
+// option returns options of a store: its own for a parameter that is true or false, if it
+// is there.
+func option[T any](l location, name string, make func(bool) T) ([]T, error) {
+	if _, ok := l.parameters[name]; !ok {
+		return nil, nil
+	}
+	value, err := l.flag(name, false)
+	return []T{make(value)}, err
 }
 
 func openGCS(ctx context.Context, l location) (*Bucket, error) {
+	options, err := option(l, sendsOnce, gcs.SendsOnce)
+	if err != nil {
+		return nil, err
+	}
+	if key, ok := l.parameters["kms_key"]; ok {
+		options = append(options, gcs.WithKMSKey(key))
+	}
 	client, err := storage.NewClient(ctx, storage.WithJSONReads())
 	if err != nil {
 		return nil, denied("client of Cloud Storage", err)
 	}
-	return &Bucket{Backend: gcs.New(client.Bucket(l.bucket)), close: client.Close}, nil
+	b := gcs.New(client.Bucket(l.bucket), options...)
+	return &Bucket{Backend: b, close: client.Close}, nil
 }
 
 func openAzure(_ context.Context, l location) (*Bucket, error) {
+	options, err := option(l, sendsOnce, azure.SendsOnce)
+	if err != nil {
+		return nil, err
+	}
+	if scope, ok := l.parameters["encryption_scope"]; ok {
+		options = append(options, azure.WithEncryptionScope(scope))
+	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, idlePerHost
 	client, err := azureClient(l.bucket, &container.ClientOptions{
@@ -50,7 +81,7 @@ func openAzure(_ context.Context, l location) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Bucket{Backend: azure.New(client), close: func() error {
+	return &Bucket{Backend: azure.New(client, options...), close: func() error {
 		transport.CloseIdleConnections()
 		return nil
 	}}, nil
@@ -61,7 +92,7 @@ func azureClient(name string, o *container.ClientOptions) (*container.Client, er
 	if s := os.Getenv("AZURE_STORAGE_CONNECTION_STRING"); s != "" {
 		client, err := container.NewClientFromConnectionString(s, name, o)
 		if err != nil {
-			return nil, invalid("AZURE_STORAGE_CONNECTION_STRING: %v", err)
+			return nil, refused("AZURE_STORAGE_CONNECTION_STRING", err)
 		}
 		return client, nil
 	}
@@ -76,16 +107,28 @@ func azureClient(name string, o *container.ClientOptions) (*container.Client, er
 		if err != nil {
 			return nil, denied("AZURE_STORAGE_KEY", err)
 		}
-		return container.NewClientWithSharedKeyCredential(at, credential, o)
+		client, err := container.NewClientWithSharedKeyCredential(at, credential, o)
+		if err != nil {
+			return nil, refused("AZURE_STORAGE_ACCOUNT", err)
+		}
+		return client, nil
 	}
 	if sas := strings.TrimPrefix(os.Getenv("AZURE_STORAGE_SAS_TOKEN"), "?"); sas != "" {
-		return container.NewClientWithNoCredential(at+"?"+sas, o)
+		client, err := container.NewClientWithNoCredential(at+"?"+sas, o)
+		if err != nil {
+			return nil, refused("AZURE_STORAGE_SAS_TOKEN", err)
+		}
+		return client, nil
 	}
 	credential, err := azidentity.NewDefaultAzureCredential(nil)
 	if err != nil {
 		return nil, denied("credentials for Azure", err)
 	}
-	return container.NewClient(at, credential, o)
+	client, err := container.NewClient(at, credential, o)
+	if err != nil {
+		return nil, refused("AZURE_STORAGE_ACCOUNT", err)
+	}
+	return client, nil
 }
 
 func openS3(ctx context.Context, l location) (*Bucket, error) {
@@ -93,7 +136,7 @@ func openS3(ctx context.Context, l location) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	conditional, err := l.flag("conditional_delete", true)
+	options, err := l.s3Options()
 	if err != nil {
 		return nil, err
 	}
@@ -116,17 +159,39 @@ func openS3(ctx context.Context, l location) (*Bucket, error) {
 	if client.Options().Region == "" {
 		return nil, invalid("no region: want s3://%s?region=..., or AWS_REGION", l.bucket)
 	}
-	if conditional {
-		return &Bucket{Backend: s3.New(client, l.bucket)}, nil
+	return &Bucket{Backend: s3.New(client, l.bucket, options...)}, nil
+}
+
+func (l location) s3Options() ([]s3.Option, error) {
+	options, err := option(l, sendsOnce, s3.SendsOnce)
+	if err != nil {
+		return nil, err
 	}
-	return &Bucket{Backend: s3.New(client, l.bucket, s3.WithoutConditionalDelete())}, nil
+	conditional, err := l.flag("conditional_delete", true)
+	if err != nil {
+		return nil, err
+	}
+	if !conditional {
+		options = append(options, s3.WithoutConditionalDelete())
+	}
+	consistent, err := l.flag("consistent", false)
+	if err != nil {
+		return nil, err
+	}
+	if consistent {
+		options = append(options, s3.StronglyConsistent())
+	}
+	if key, ok := l.parameters["kms_key"]; ok {
+		options = append(options, s3.WithKMSKey(key))
+	}
+	return options, nil
 }
 
 func (l location) checkEndpoint() error {
 	endpoint, ok := l.parameters["endpoint"]
 	u, err := url.Parse(endpoint)
 	if ok && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return invalid("parameter \"endpoint\": want https://host or http://host:port, not %q", endpoint)
+		return invalid("parameter \"endpoint\": want https://host or http://host:port")
 	}
 	return nil
 }

@@ -3,8 +3,8 @@ package gcs
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -17,82 +17,97 @@ import (
 	"google.golang.org/api/iterator"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/internal/wire"
 )
 
 var errNoGeneration = errors.New("the answer has no generation")
 
-// callError formats itself only when asked: "not modified" and "precondition
-// failed" are everyday answers, which must stay cheap.
-type callError struct {
-	call, name string
-	kind       error // of package backend
-	cause      error // of the SDK or the context, or nil
-}
-
-func (e *callError) Error() string {
-	if e.cause == nil {
-		return fmt.Sprintf("gcs %s %q: %v", e.call, e.name, e.kind)
+// fail is the error of a call.
+func (b *Backend) fail(call, name string, kind, cause error) error {
+	return &wire.Error{
+		Store: "gcs", Bucket: b.bucket.BucketName(), Call: call, Name: name,
+		Kind: kind, Cause: cause, Pause: pause(cause),
 	}
-	return fmt.Sprintf("gcs %s %q: %v: %v", e.call, e.name, e.kind, e.cause)
 }
 
-func (e *callError) Is(target error) bool { return target == e.kind }
-
-func (e *callError) Unwrap() error { return e.cause }
-
-// RetryAfter implements backend.RetryAfter.
-func (e *callError) RetryAfter() time.Duration {
+// pause is how long the answer asks to be left alone.
+func pause(err error) time.Duration {
 	var answer *googleapi.Error
-	if !errors.As(e.cause, &answer) {
+	if !errors.As(err, &answer) {
 		return 0
 	}
 	return backend.ParseRetryAfter(answer.Header.Get("Retry-After"), time.Now())
 }
 
-// ended adds the context's error to err if the context has ended.
-func ended(ctx context.Context, err error) error {
-	if c := ctx.Err(); c != nil && !errors.Is(err, c) {
-		return fmt.Errorf("%w: %w", c, err)
-	}
-	return err
-}
-
-// readError tells what a failed Get or List means.
-func (b *Backend) readError(ctx context.Context, call, name string, err error) error {
+// readError tells what a failed Get or List means. Only a Get that knows a version can
+// learn that it still is the object's.
+func (b *Backend) readError(
+	ctx context.Context, call, name string, known bool, err error,
+) error {
 	kind := certain(err)
 	switch {
-	case answered(err, http.StatusNotModified):
+	case known && answered(err, http.StatusNotModified):
 		kind = backend.ErrNotModified
 		b.exists()
 	case errors.Is(err, storage.ErrBucketNotExist):
-		kind = backend.ErrBucketNotFound
+		kind = b.missing(ctx, err, nil)
 	case errors.Is(err, storage.ErrObjectNotExist):
-		kind = b.missing(ctx, err, backend.ErrNotFound)
-	case kind == nil:
+		if kind = b.missing(ctx, err, backend.ErrNotFound); kind == nil {
+			kind = b.askAgain(ctx, name)
+		}
+	}
+	if kind == nil {
 		kind = backend.ErrUnavailable
 	}
-	return &callError{call, name, kind, ended(ctx, err)}
+	return b.fail(call, name, kind, wire.Ended(ctx, err))
 }
 
 // writeError tells what a failed Put or Delete means.
-func (b *Backend) writeError(ctx context.Context, call, name string, err error) error {
+func (b *Backend) writeError(
+	ctx context.Context, call, name string, err error, sent *wire.Sendings,
+) error {
 	kind := certain(err)
 	switch {
-	case answered(err, http.StatusPreconditionFailed):
+	case answered(err, http.StatusPreconditionFailed) && reason(err) == "conditionNotMet":
 		kind = backend.ErrPrecondition
 		b.exists()
 	case answered(err, http.StatusNotFound):
 		kind = b.missing(ctx, err, backend.ErrPrecondition)
-	case kind == nil:
+	}
+	if kind == nil || sent.Repeated() || sent.Begun() && !answered(err, 0) {
 		kind = backend.ErrOutcomeUnknown
 	}
-	return &callError{call, name, kind, ended(ctx, err)}
+	return b.fail(call, name, kind, wire.Ended(ctx, err))
 }
 
-// answered tells whether err is an answer of the store with that status.
+// answered tells whether err is an answer with that status; 0 is any.
 func answered(err error, status int) bool {
 	var e *googleapi.Error
-	return errors.As(err, &e) && e.Code == status
+	return errors.As(err, &e) && (status == 0 || e.Code == status)
+}
+
+// reason returns the store's own for a refusal. An answer of a gateway has none.
+func reason(err error) string {
+	var e *googleapi.Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	if len(e.Errors) > 0 {
+		return e.Errors[0].Reason
+	}
+	var body struct { // Which the SDK leaves alone where data were asked for.
+		Error struct{ Errors []googleapi.ErrorItem }
+	}
+	if json.Unmarshal([]byte(e.Body), &body) != nil || len(body.Error.Errors) == 0 {
+		return ""
+	}
+	return body.Error.Errors[0].Reason
+}
+
+// ofSDK reports whether a header is that by which the SDK marks its requests to the store.
+func ofSDK(header string, values []string) bool {
+	return strings.EqualFold(header, "X-Goog-Api-Client") &&
+		strings.Contains(strings.Join(values, " "), "gccl/")
 }
 
 // certain returns what a failure means for every call, if it certainly had no
@@ -136,6 +151,10 @@ func refused(e *googleapi.Error) error {
 		return backend.ErrDenied
 	case http.StatusTooManyRequests:
 		return backend.ErrThrottled
+	case http.StatusPreconditionFailed:
+		if reason(e) == "orgPolicyConstraintFailed" {
+			return backend.ErrDenied
+		}
 	}
 	return nil
 }
@@ -164,21 +183,23 @@ func tokenless(err error) error {
 	return backend.ErrDenied
 }
 
-// missing tells what a 404 speaks of: ErrBucketNotFound, or object if it is just
-// the object that is absent. If neither the answer tells, nor an earlier one, it
-// asks the store, and its failure to answer is a failure of the call.
+// missing tells what a 404 speaks of: ErrBucketNotFound, or object if it is just the
+// object that is absent, or nil if it is not the store that says so. If it is, and neither
+// the answer tells, nor an earlier one, the store is asked, and its failure to answer is a
+// failure of the call.
 func (b *Backend) missing(ctx context.Context, err, object error) error {
 	var answer *googleapi.Error
-	if errors.As(err, &answer) {
-		switch {
-		case says(answer, "No such object"):
-			b.exists()
-			return object
-		case says(answer, "bucket does not exist"):
-			return backend.ErrBucketNotFound
-		}
-	}
-	if b.seen.Load() {
+	switch {
+	case !errors.As(err, &answer):
+		return nil
+	case says(answer, "No such object"): // Without a reason where data were asked for.
+		b.exists()
+		return object
+	case reason(err) != "notFound":
+		return nil
+	case object == nil, says(answer, "bucket does not exist"):
+		return backend.ErrBucketNotFound
+	case b.seen.Load():
 		return object
 	}
 	_, listErr := b.objects(ctx, backend.ListOptions{Limit: 1}).Next()
@@ -186,12 +207,22 @@ func (b *Backend) missing(ctx context.Context, err, object error) error {
 	case listErr == nil, errors.Is(listErr, iterator.Done):
 		b.exists()
 		return object
-	case errors.Is(listErr, storage.ErrBucketNotExist):
-		return backend.ErrBucketNotFound
 	case kind != nil:
 		return kind
+	case reason(listErr) == "notFound":
+		return backend.ErrBucketNotFound
 	}
 	return backend.ErrUnavailable
+}
+
+// askAgain tells what a 404 to a Get means that may be a gateway's: XML reads do not show
+// the answer. The API in JSON gives the store's reason.
+func (b *Backend) askAgain(ctx context.Context, name string) error {
+	_, err := b.bucket.Object(name).Attrs(ctx)
+	if kind := certain(err); kind != nil || err == nil {
+		return kind // Nil: the object is there.
+	}
+	return b.missing(ctx, err, backend.ErrNotFound)
 }
 
 // says tells whether the answer's body contains the text. The SDK parses only the

@@ -11,9 +11,12 @@
 // versions, which cost as much as live ones and which nothing here removes. It may:
 // see Delete.
 //
-// Each call is one request, without a retry. Only the first object that is not
-// found, and only if the answer does not tell, costs one request more, which
-// looks whether there is a bucket at all.
+// Each call is one request, without a retry. Only an object that is not found costs
+// another if the answer may be a gateway's, as those to XML reads may; and the first, if
+// the answer does not tell whether there is a bucket at all.
+//
+// A Put tells the store's time, which is that of the object; a Get does not, as the SDK
+// does not show the headers of an answer.
 //
 // # Errors
 //
@@ -27,10 +30,14 @@
 //	400 for a checksum                -                ErrUnavailable: not applied
 //	401, 403                          ErrDenied        ErrDenied: not applied
 //	403 for a rate, 429               ErrThrottled     ErrThrottled: not applied
-//	404, no bucket                    ErrBucketNotFound, not applied
-//	404, no object                    ErrNotFound      ErrPrecondition: not applied
-//	412                               ErrUnavailable   ErrPrecondition: not applied
+//	404 notFound, no bucket           ErrBucketNotFound, not applied
+//	404 notFound, no object           ErrNotFound      ErrPrecondition: not applied
+//	412 conditionNotMet               ErrUnavailable   ErrPrecondition: not applied
+//	412 orgPolicyConstraintFailed     ErrDenied        ErrDenied: not applied
+//	404, 412 of another or no reason  ErrUnavailable   unknown
 //	408, 409, 499, 5xx, all others    ErrUnavailable   unknown
+//	200 of more than ObjectMax        ErrCorrupt       -
+//	any error to a request sent twice (as above)       unknown
 //
 //	no answer                         Get, List        Put, Delete
 //	no name, connection or TLS trust  ErrUnavailable   ErrUnavailable: not applied
@@ -42,7 +49,8 @@
 //	body cut off, or wrong checksum   ErrUnavailable   unknown
 //
 // If the context has ended, the error matches the context's error as well. The
-// SDK's error is wrapped, for errors.As.
+// SDK's error is wrapped, for errors.As. No error's text holds a credential, such as the
+// key= of a request.
 package gcs
 
 import (
@@ -50,12 +58,17 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"cloud.google.com/go/storage"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/internal/wire"
 )
 
 const (
@@ -74,6 +87,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type Backend struct {
 	bucket *storage.BucketHandle
 	class  string
+	key    string // of the key management service
+	once   bool   // see SendsOnce
 
 	// seen: the store has answered as only an existing bucket can.
 	seen atomic.Bool
@@ -88,22 +103,46 @@ type Option func(*Backend)
 // best. The default is the bucket's own class.
 func WithStorageClass(class string) Option { return func(b *Backend) { b.class = class } }
 
+// WithKMSKey encrypts objects by a key of Cloud KMS, by its full name:
+// projects/p/locations/l/keyRings/r/cryptoKeys/k. The default is the bucket's own key, or
+// Google's. The service agent of Cloud Storage must be allowed to use it.
+func WithKMSKey(name string) Option { return func(b *Backend) { b.key = name } }
+
+// SendsOnce declares that nobody on the way to the store sends a write again, or, with
+// false, that somebody may, such as a proxy that takes TLS apart. See
+// backend.Capabilities. The default is true if the client's endpoint is Google's own,
+// *.googleapis.com, to which TLS leads; else false.
+func SendsOnce(once bool) Option { return func(b *Backend) { b.once = once } }
+
 // New returns a backend over the bucket. The handle is the backend's from then
 // on, which turns off the retries that may have been set for it. New sends no
 // request: a missing bucket or wrong credentials are errors of the calls.
 func New(bucket *storage.BucketHandle, options ...Option) *Backend {
 	// A retry within the SDK would turn a write that has landed, and whose answer
 	// was lost, into one whose precondition failed.
-	b := &Backend{bucket: bucket.Retryer(storage.WithPolicy(storage.RetryNever))}
+	b := &Backend{
+		bucket: bucket.Retryer(storage.WithPolicy(storage.RetryNever)), once: own(bucket),
+	}
 	for _, o := range options {
 		o(b)
 	}
 	return b
 }
 
+// own reports whether requests go to Google itself. A client does not show its endpoint,
+// but signs URLs of it.
+func own(bucket *storage.BucketHandle) bool {
+	at, err := bucket.SignedURL("object", &storage.SignedURLOptions{
+		GoogleAccessID: "nobody", Method: http.MethodGet, Expires: time.Unix(1<<32, 0),
+		SignBytes: func([]byte) ([]byte, error) { return nil, nil },
+	})
+	u, parseErr := url.Parse(at)
+	return err == nil && parseErr == nil && strings.HasSuffix(u.Host, ".googleapis.com")
+}
+
 // Capabilities implements backend.Backend.
-func (*Backend) Capabilities() backend.Capabilities {
-	return backend.Capabilities{ConditionalDelete: true}
+func (b *Backend) Capabilities() backend.Capabilities {
+	return backend.Capabilities{ConditionalDelete: true, SendsOnce: b.once}
 }
 
 // Get implements backend.Backend. Data that arrive damaged are ErrUnavailable.
@@ -111,7 +150,7 @@ func (b *Backend) Get(
 	ctx context.Context, name string, known backend.Version,
 ) (backend.Object, error) {
 	fail := func(kind, cause error) (backend.Object, error) {
-		return backend.Object{}, &callError{"get", name, kind, cause}
+		return backend.Object{}, b.fail("get", name, kind, cause)
 	}
 	if err := checkName(name); err != nil {
 		return fail(backend.ErrInvalid, err)
@@ -129,7 +168,7 @@ func (b *Backend) Get(
 	}
 	r, err := object.NewReader(ctx)
 	if err != nil {
-		return backend.Object{}, b.readError(ctx, "get", name, err)
+		return backend.Object{}, b.readError(ctx, "get", name, known != "", err)
 	}
 	defer r.Close()
 	b.exists()
@@ -139,20 +178,26 @@ func (b *Backend) Get(
 		_, _ = io.CopyN(io.Discard, r, drainMax)
 		return fail(backend.ErrNotModified, nil)
 	}
-	data, err := readAll(r)
+	data, err := readAll(name, r)
+	if errors.Is(err, backend.ErrCorrupt) {
+		return backend.Object{}, err
+	}
 	if err != nil {
 		// The SDK asks for the rest of a broken body by another request, of which
 		// a 404 only says that this generation has been replaced.
-		return fail(backend.ErrUnavailable, ended(ctx, err))
+		return fail(backend.ErrUnavailable, wire.Ended(ctx, err))
 	}
 	return backend.Object{Data: data, Version: v}, nil
 }
 
 // readAll reads up to the end of the stream, where the SDK compares the checksum, into
 // memory that is allocated once, as the length is known.
-func readAll(r *storage.Reader) ([]byte, error) {
+func readAll(name string, r *storage.Reader) ([]byte, error) {
 	if r.Attrs.Generation <= 0 {
 		return nil, errNoGeneration
+	}
+	if r.Attrs.Size > backend.ObjectMax {
+		return nil, wire.TooLarge(name, r.Attrs.Size)
 	}
 	data := make([]byte, 0, max(r.Attrs.Size, 0)+1) // One byte more, to meet the end.
 	for {
@@ -164,13 +209,16 @@ func readAll(r *storage.Reader) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(data) > backend.ObjectMax { // It has not told its length.
+			return nil, wire.TooLarge(name, -1)
+		}
 		if len(data) == cap(data) {
 			data = slices.Grow(data, 512)
 		}
 	}
 }
 
-// Put implements backend.Backend.
+// Put implements backend.Backend. More than backend.ObjectMax are ErrInvalid.
 func (b *Backend) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
 ) (backend.Stamp, error) {
@@ -180,19 +228,25 @@ func (b *Backend) Put(
 		cond = storage.Conditions{}
 		cond.GenerationMatch, err = parse(c.Version())
 	}
+	if len(data) > backend.ObjectMax {
+		err = wire.ErrSize
+	}
 	if err != nil {
-		return backend.Stamp{}, &callError{"put", name, backend.ErrInvalid, err}
+		return backend.Stamp{}, b.fail("put", name, backend.ErrInvalid, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return backend.Stamp{}, &callError{"put", name, backend.ErrUnavailable, err}
+		return backend.Stamp{}, b.fail("put", name, backend.ErrUnavailable, err)
 	}
-	w := b.bucket.Object(name).If(cond).NewWriter(ctx)
-	w.StorageClass = b.class
+	var sent wire.Sendings
+	w := b.bucket.Object(name).If(cond).NewWriter(sent.Count(ctx, ofSDK))
+	w.StorageClass, w.KMSKeyName = b.class, b.key
 	if err := upload(w, data); err != nil {
-		return backend.Stamp{}, b.writeError(ctx, "put", name, err)
+		return backend.Stamp{}, b.writeError(ctx, "put", name, err, &sent)
 	}
 	b.exists()
-	return backend.Stamp{Version: format(w.Attrs().Generation)}, nil
+	return backend.Stamp{
+		Version: format(w.Attrs().Generation), Time: w.Attrs().Updated,
+	}, nil
 }
 
 // upload sends the object by one request.
@@ -228,17 +282,18 @@ func (b *Backend) Delete(ctx context.Context, name string, v backend.Version) er
 		err = nameErr
 	}
 	if err != nil {
-		return &callError{"delete", name, backend.ErrInvalid, err}
+		return b.fail("delete", name, backend.ErrInvalid, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return &callError{"delete", name, backend.ErrUnavailable, err}
+		return b.fail("delete", name, backend.ErrUnavailable, err)
 	}
 	// The condition is what counts. Emulators that ignore it on a delete obey the
 	// generation, without which they would remove whatever is live.
 	object := b.bucket.Object(name).Generation(generation).
 		If(storage.Conditions{GenerationMatch: generation})
-	if err := object.Delete(ctx); err != nil {
-		return b.writeError(ctx, "delete", name, err)
+	var sent wire.Sendings
+	if err := object.Delete(sent.Count(ctx, ofSDK)); err != nil {
+		return b.writeError(ctx, "delete", name, err, &sent)
 	}
 	b.exists()
 	return nil

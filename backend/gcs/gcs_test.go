@@ -2,6 +2,7 @@ package gcs_test
 
 import (
 	"testing"
+	"time"
 
 	"cloud.google.com/go/storage"
 	"go.uber.org/goleak"
@@ -40,7 +41,7 @@ func TestConformance(t *testing.T) {
 				client := gcstest.Client(t, s.URL(), way.options...)
 				bucket := gcstest.Bucket(t, client)
 				return backendtest.Harness{
-					Backend: gcs.New(bucket),
+					Backend: gcs.New(bucket), Clock: time.Now,
 					SecondClient: func() backend.Backend {
 						other := gcstest.Client(t, s.URL(), way.options...)
 						return gcs.New(other.Bucket(bucket.BucketName()))

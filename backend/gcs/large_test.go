@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/storage"
 	"github.com/stretchr/testify/assert"
@@ -112,4 +113,55 @@ func TestModified(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, page.Objects, 1)
 	assert.Equal(t, created, page.Objects[0].Modified.Format("2006-01-02T15:04:05.999Z07:00"))
+}
+
+// TestTooLarge: what claims to be larger than any object of ours, or has no end, takes
+// no memory.
+func TestTooLarge(t *testing.T) {
+	for _, length := range []string{"5368709120", "134217729", ""} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Goog-Generation", "1")
+			if length != "" {
+				w.Header().Set("Content-Length", length)
+			}
+			for part := make([]byte, 1<<20); r.Context().Err() == nil; {
+				if _, err := w.Write(part); err != nil {
+					return
+				}
+			}
+		}))
+		for _, options := range [][]option.ClientOption{{storage.WithJSONReads()}, nil} {
+			b := gcs.New(gcstest.Client(t, s.URL, options...).Bucket("bucket"))
+			size := allocated(func() {
+				_, err := b.Get(t.Context(), "huge", "")
+				assertOnly(t, backend.ErrCorrupt, err, "length "+length)
+				assert.ErrorContains(t, err, `"huge"`)
+			})
+			if length != "" {
+				assert.Less(t, size, 0.1, "memory for %s bytes", length)
+			}
+		}
+		s.Close()
+	}
+}
+
+// TestTime: a Put tells the store's clock, as far as the SDK does.
+func TestTime(t *testing.T) {
+	t.Parallel()
+	for updated, want := range map[string]time.Time{
+		"2026-01-02T03:04:05.678Z": time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC),
+		"yesterday":                {},
+		"":                         {},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"generation": "1", "crc32c": "AAAAAA==", "updated": %q}`, updated)
+		}))
+		b := gcs.New(gcstest.Client(t, s.URL).Bucket("bucket"))
+		at, err := b.Put(t.Context(), "name", nil, backend.IfAbsent())
+		require.NoError(t, err)
+		assert.True(t, want.Equal(at.Time), "%q gave %v", updated, at.Time)
+		s.Close()
+	}
 }

@@ -20,14 +20,14 @@ var errLimit = errors.New("the limit is negative")
 // its metadata does not move it.
 func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
 	if o.Limit < 0 {
-		return backend.Page{}, &callError{"list", o.Prefix, backend.ErrInvalid, errLimit}
+		return backend.Page{}, b.fail("list", o.Prefix, backend.ErrInvalid, errLimit)
 	}
 	if err := ctx.Err(); err != nil {
-		return backend.Page{}, &callError{"list", o.Prefix, backend.ErrUnavailable, err}
+		return backend.Page{}, b.fail("list", o.Prefix, backend.ErrUnavailable, err)
 	}
 	page, err := nextPage(b.objects(ctx, o), o)
 	if err != nil {
-		return backend.Page{}, b.readError(ctx, "list", o.Prefix, err)
+		return backend.Page{}, b.readError(ctx, "list", o.Prefix, false, err)
 	}
 	b.exists()
 	if o.Limit > 0 {

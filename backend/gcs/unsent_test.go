@@ -87,19 +87,24 @@ func TestMaybeSent(t *testing.T) {
 	}
 }
 
-// early answers an upload with a status before it has read any of it.
-type early int
+// early answers an upload before it has read any of it.
+type early struct {
+	status int
+	body   string
+}
 
-func (status early) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: int(status), Body: http.NoBody}, r.Body.Close()
+func (e early) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: e.status, Body: io.NopCloser(strings.NewReader(e.body)),
+	}, r.Body.Close()
 }
 
 // TestEarlyAnswer: the store need not listen to the end to refuse an upload.
 func TestEarlyAnswer(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[early]error{
-		http.StatusPreconditionFailed: backend.ErrPrecondition,
-		http.StatusTooManyRequests:    backend.ErrThrottled,
+		{412, `{"error": {"errors": [{"reason": "conditionNotMet"}]}}`}: backend.ErrPrecondition,
+		{429, ""}: backend.ErrThrottled,
 	} {
 		b := gcs.New(gcstest.Client(t, "http://127.0.0.1:1",
 			option.WithHTTPClient(&http.Client{Transport: answer})).Bucket("bucket"))

@@ -19,6 +19,7 @@ func TestConformance(t *testing.T) {
 	backendtest.Run(t, func(*testing.T) backendtest.Harness {
 		return backendtest.Harness{
 			Backend:      memory.New(),
+			Clock:        time.Now,
 			HostileNames: []string{".", "..", "a\nb", "\r", "\x00", "\xff", "\xff/x"},
 		}
 	})

@@ -1,23 +1,20 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/internal/wire"
 )
 
 // The errors of package backend that a failed request ends with. "Unknown" is
@@ -28,6 +25,7 @@ import (
 //	200, 204                            success          success: applied
 //	200 without a strong ETag           ErrUnavailable   unknown (Put)
 //	200 with an error in its body       ErrUnavailable   unknown
+//	200 of more than ObjectMax          ErrCorrupt       -
 //	301 PermanentRedirect               ErrInvalid       ErrInvalid: not applied
 //	304                                 ErrNotModified   unknown
 //	307                                 ErrUnavailable   ErrUnavailable: not applied
@@ -43,10 +41,12 @@ import (
 //	405, 411, 413                       ErrInvalid       ErrInvalid: not applied
 //	409 ConditionalRequestConflict      ErrUnavailable   ErrUnavailable: not applied
 //	409 OperationAborted                ErrUnavailable   ErrUnavailable: not applied
-//	412                                 ErrUnavailable   ErrPrecondition: not applied
+//	412 PreconditionFailed              ErrUnavailable   ErrPrecondition: not applied
+//	412 of any other code               ErrUnavailable   unknown
 //	429, 503 SlowDown                   ErrThrottled     ErrThrottled: not applied
 //	501                                 ErrInvalid       ErrInvalid: not applied
 //	500, 502, 503, 504, all others      ErrUnavailable   unknown
+//	any error to a request sent twice   (as above)       unknown
 //
 //	no answer                           Get, List        Put, Delete
 //	no name, connection or TLS trust    ErrUnavailable   ErrUnavailable: not applied
@@ -58,84 +58,37 @@ import (
 //	connection lost, timeout            ErrUnavailable   unknown
 //	body cut off, or wrong checksum     ErrUnavailable   unknown
 //
-// A 404 counts only with S3's own code: that of a proxy with a wrong address must
-// not read as an absent object. SlowDown counts only by that name: MinIO says
-// SlowDownWrite when too few disks took a write. A clock that S3 finds skewed is one
-// that the SDK corrects before the next request.
+// A 404 and a 412 count only with S3's own code: that of a proxy with a wrong address must
+// not read as an absent object, nor as a lost race. SlowDown counts only by that name:
+// MinIO says SlowDownWrite when too few disks took a write. A clock that S3 finds skewed is
+// one that the SDK corrects before the next request.
 //
 // If the context has ended, the error matches the context's error as well. The
-// SDK's error is wrapped, for errors.As.
+// SDK's error is wrapped, for errors.As. No error's text holds a credential.
 
-// callError formats itself only when asked: "not modified" and "precondition
-// failed" are everyday answers, which must stay cheap.
-type callError struct {
-	call, name string
-	kind       error // of package backend
-	cause      error // of the SDK or the context, or nil
+// fail is the error of a call.
+func (b *Backend) fail(call, name string, kind, cause error) error {
+	return &wire.Error{
+		Store: "s3", Bucket: b.bucket, Call: call, Name: name,
+		Kind: kind, Cause: cause, Pause: pause(cause),
+	}
 }
 
-// RetryAfter implements backend.RetryAfter.
-func (e *callError) RetryAfter() time.Duration {
+// pause is how long the answer asks to be left alone.
+func pause(err error) time.Duration {
 	var r *smithyhttp.ResponseError
-	if !errors.As(e.cause, &r) || r.Response == nil || r.Response.Response == nil {
+	if !errors.As(err, &r) || r.Response == nil || r.Response.Response == nil {
 		return 0
 	}
 	return backend.ParseRetryAfter(r.Response.Header.Get("Retry-After"), time.Now())
 }
 
-func (e *callError) Error() string {
-	if e.cause == nil {
-		return fmt.Sprintf("s3 %s %q: %v", e.call, e.name, e.kind)
-	}
-	return fmt.Sprintf("s3 %s %q: %v: %v", e.call, e.name, e.kind, e.cause)
-}
-
-func (e *callError) Is(target error) bool { return target == e.kind }
-
-func (e *callError) Unwrap() error { return e.cause }
-
-var errRepeated = errors.New("the SDK tried to send a request twice")
-
-// attempt is one request, which the SDK may not repeat: of a write that has landed,
-// and whose answer was lost, the second copy would report a failed precondition.
-type attempt struct {
-	asks   string // what the store must be able to do
-	data   []byte // to upload
-	knows  bool   // it asks for what is not at a known version
-	client awss3.HTTPClient
-	tried  bool  // client was asked to send the request
-	err    error // client's
-}
-
-// options is given to the SDK's call.
-func (a *attempt) options(o *awss3.Options) {
-	o.Retryer, o.RetryMaxAttempts = aws.NopRetryer{}, 1
-	o.DisableLogOutputChecksumValidationSkipped = true
-	a.client, o.HTTPClient = o.HTTPClient, a
-}
-
-// Do sends the request for the SDK.
-func (a *attempt) Do(r *http.Request) (*http.Response, error) {
-	if a.tried {
-		return nil, errRepeated
-	}
-	a.tried = true
-	if r.GetBody == nil && r.ContentLength == int64(len(a.data)) {
-		// The transport may take another connection if this one ends before any
-		// of the request is written to it, as idle ones do. It repeats no PUT.
-		r.GetBody = func() (io.ReadCloser, error) {
-			return io.NopCloser(bytes.NewReader(a.data)), nil
-		}
-	}
-	resp, err := a.client.Do(r)
-	a.err = err
-	return resp, err
-}
-
 // readError tells what a failed Get or List means.
-func (a *attempt) readError(ctx context.Context, call, name string, err error) error {
+func (b *Backend) readError(
+	ctx context.Context, a *attempt, call, name string, err error,
+) error {
 	kind := a.certain(ctx, err)
-	status, code := answer(err)
+	status, code := a.answer(err)
 	switch {
 	case kind != nil:
 	case status == http.StatusNotModified && a.knows:
@@ -145,54 +98,48 @@ func (a *attempt) readError(ctx context.Context, call, name string, err error) e
 	default:
 		kind = backend.ErrUnavailable
 	}
-	return &callError{call, name, kind, a.explain(ctx, err)}
+	return b.fail(call, name, kind, a.explain(ctx, err))
 }
 
 // writeError tells what a failed Put or Delete means.
-func (a *attempt) writeError(ctx context.Context, call, name string, err error) error {
+func (b *Backend) writeError(
+	ctx context.Context, a *attempt, call, name string, err error,
+) error {
 	kind := a.certain(ctx, err)
-	status, code := answer(err)
+	status, code := a.answer(err)
 	switch {
 	case kind != nil:
-	case status == http.StatusPreconditionFailed,
+	case status == http.StatusPreconditionFailed && code == "PreconditionFailed",
 		status == http.StatusNotFound && code == "NoSuchKey":
 		kind = backend.ErrPrecondition
-	default:
+	}
+	if kind == nil || a.sent.Repeated() || a.sent.Begun() && status == 0 {
 		kind = backend.ErrOutcomeUnknown
 	}
-	return &callError{call, name, kind, a.explain(ctx, err)}
+	return b.fail(call, name, kind, a.explain(ctx, err))
 }
 
 // explain says more about some errors.
 func (a *attempt) explain(ctx context.Context, err error) error {
-	if status, _ := answer(err); a.tried && status == http.StatusNotImplemented {
+	if status, _ := a.answer(err); a.tried && status == http.StatusNotImplemented {
 		return fmt.Errorf("the store does not implement %s: %w", a.asks, err)
 	}
-	return ended(ctx, err)
-}
-
-// ended adds the context's error to err if the context has ended.
-func ended(ctx context.Context, err error) error {
-	if c := ctx.Err(); c != nil && !errors.Is(err, c) {
-		return fmt.Errorf("%w: %w", c, err)
-	}
-	return err
+	return wire.Ended(ctx, err)
 }
 
 // answer returns the status of the store's answer, 0 if there was none, and S3's
-// code for the error, empty if it has none. The SDK makes a code out of the status
-// where the body has none.
-func answer(err error) (status int, code string) {
+// code for the error, empty if it has none.
+func (a *attempt) answer(err error) (status int, code string) {
 	var response *smithyhttp.ResponseError
 	if errors.As(err, &response) {
 		status = response.HTTPStatusCode()
 	}
+	if a.refused {
+		return status, a.code
+	}
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		code = api.ErrorCode()
-	}
-	if code == "UnknownError" || code == strings.ReplaceAll(http.StatusText(status), " ", "") {
-		code = ""
 	}
 	return status, code
 }
@@ -201,9 +148,9 @@ func answer(err error) (status int, code string) {
 // effect; else nil. It knows neither of objects nor of preconditions.
 func (a *attempt) certain(ctx context.Context, err error) error {
 	if !a.tried {
-		return unsent(ctx, err)
+		return a.unsent(ctx, err)
 	}
-	if status, code := answer(err); status != 0 {
+	if status, code := a.answer(err); status != 0 {
 		return refused(status, code)
 	}
 	var (
@@ -222,8 +169,8 @@ func (a *attempt) certain(ctx context.Context, err error) error {
 
 // unsent returns what it means that the SDK made no request. What it then answers
 // with is a service of credentials, if any.
-func unsent(ctx context.Context, err error) error {
-	status, _ := answer(err)
+func (a *attempt) unsent(ctx context.Context, err error) error {
+	status, _ := a.answer(err)
 	var send *smithyhttp.RequestSendError
 	switch {
 	case ctx.Err() != nil, errors.As(err, &send), status >= 500,

@@ -151,7 +151,8 @@ var answers = []struct {
 	{409, "", backend.ErrUnavailable, backend.ErrOutcomeUnknown},
 	{411, "MissingContentLength", backend.ErrInvalid, backend.ErrInvalid},
 	{412, "PreconditionFailed", backend.ErrUnavailable, backend.ErrPrecondition},
-	{412, "", backend.ErrUnavailable, backend.ErrPrecondition},
+	{412, "", backend.ErrUnavailable, backend.ErrOutcomeUnknown},
+	{412, "SomethingElse", backend.ErrUnavailable, backend.ErrOutcomeUnknown},
 	{413, "", backend.ErrInvalid, backend.ErrInvalid},
 	{418, "", backend.ErrUnavailable, backend.ErrOutcomeUnknown},
 	{429, "", backend.ErrThrottled, backend.ErrThrottled},
@@ -188,6 +189,28 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	require.NoError(t, call(t.Context(), b, get, v), "the object is still there")
+}
+
+// TestGateway: the page of a gateway says nothing of objects and conditions.
+func TestGateway(t *testing.T) {
+	t.Parallel()
+	b, p := faulty(t)
+	v := object(t, b)
+	for _, status := range []int{404, 409, 412} {
+		for _, body := range []string{
+			"<html><head><title>Not here</title></head><body><hr></html>", "not here", "{}",
+			"<Error><Message>no</Message></Error>",
+		} {
+			for _, k := range kinds {
+				want := backend.ErrOutcomeUnknown
+				if k.reads() {
+					want = backend.ErrUnavailable
+				}
+				p.Inject(k.matches, faultproxy.Fault{Status: status, Body: body})
+				assertOnly(t, want, call(t.Context(), b, k, v), fmt.Sprint(k, status, body))
+			}
+		}
+	}
 }
 
 // TestMissing: only a Get may find that an object is absent, and a condition on it

@@ -16,20 +16,18 @@ import (
 const nameMax = 1024
 
 var (
-	errNameEmpty   = errors.New("the name is empty")
-	errNameLong    = fmt.Errorf("the name is longer than %d bytes", nameMax)
-	errNameUTF8    = errors.New("the name is not valid UTF-8")
-	errNameXML     = errors.New("the name has a character that no listing can carry")
-	errVersion     = errors.New("the version is not an ETag")
-	errCondition   = errors.New("the condition is empty")
-	errNoETag      = errors.New("the answer has no strong ETag")
-	errBucketEmpty = errors.New("the bucket's name is empty")
-	errDirectory   = errors.New("a directory bucket (S3 Express One Zone) does not list in order")
+	errNameEmpty = errors.New("the name is empty")
+	errNameLong  = fmt.Errorf("the name is longer than %d bytes", nameMax)
+	errNameUTF8  = errors.New("the name is not valid UTF-8")
+	errNameXML   = errors.New("the name has a character that no listing can carry")
+	errVersion   = errors.New("the version is not an ETag")
+	errCondition = errors.New("the condition is empty")
+	errNoETag    = errors.New("the answer has no strong ETag")
 )
 
 // check returns what is wrong with a call, before a request is made of it.
 func (b *Backend) check(ctx context.Context, call, name string, v backend.Version) error {
-	err := b.checkBucket()
+	err := b.err
 	if err == nil {
 		err = checkName(name)
 	}
@@ -37,20 +35,10 @@ func (b *Backend) check(ctx context.Context, call, name string, v backend.Versio
 		err = errVersion
 	}
 	if err != nil {
-		return &callError{call, name, backend.ErrInvalid, err}
+		return b.fail(call, name, backend.ErrInvalid, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return &callError{call, name, backend.ErrUnavailable, err}
-	}
-	return nil
-}
-
-func (b *Backend) checkBucket() error {
-	switch {
-	case b.bucket == "":
-		return errBucketEmpty
-	case strings.HasSuffix(b.bucket, "--x-s3"), strings.HasSuffix(b.bucket, "--xa-s3"):
-		return errDirectory
+		return b.fail(call, name, backend.ErrUnavailable, err)
 	}
 	return nil
 }

@@ -18,7 +18,8 @@
 // WithoutConditionalDelete.
 //
 // Each call is one request, which the SDK may not repeat, whatever the client's
-// settings; data go by a single PutObject of up to 5 GiB. Every upload carries a
+// settings; only a page of a listing with a name that XML cannot carry takes two.
+// Data go by a single PutObject. Every upload carries a
 // CRC32C, which S3 verifies, keeps and returns for the SDK to verify the download. A
 // store that does none of this leaves the length to tell whether data arrived whole.
 //
@@ -31,7 +32,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"io"
 
@@ -40,6 +40,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/internal/wire"
 )
 
 const (
@@ -49,12 +50,9 @@ const (
 	// drainMax is the length in bytes of a body that is rather read to its end
 	// than given up together with its connection.
 	drainMax = 64 << 10
-	// sizeMax is what a single PutObject takes, in bytes.
-	sizeMax = 5 << 30
 )
 
 var (
-	errSize   = fmt.Errorf("the data are longer than %d bytes", sizeMax)
 	errLength = errors.New("the answer has no sensible Content-Length")
 	errLong   = errors.New("the body is longer than its Content-Length")
 
@@ -63,9 +61,13 @@ var (
 
 // Backend is a bucket, or what its client sees of it. Make one with New.
 type Backend struct {
+	place
+
 	client *awss3.Client
 	bucket string
 	class  types.StorageClass
+	key    *string // of the key management service
+	once   bool    // see SendsOnce
 	// looks: a Delete looks at the object, as the store ignores its condition.
 	looks bool
 }
@@ -87,10 +89,35 @@ func WithStorageClass(class string) Option {
 // harmless for objects that are never replaced. See Capabilities.
 func WithoutConditionalDelete() Option { return func(b *Backend) { b.looks = true } }
 
-// New returns a backend over the bucket. It sends no request: a missing bucket or
-// wrong credentials are errors of the calls.
+// WithKMSKey encrypts objects by a key of AWS KMS, by its id or ARN, and asks the store to
+// use a key of the bucket's for many objects (aws:kms with a bucket key). The default is
+// the bucket's own setting. The credentials need kms:GenerateDataKey and kms:Decrypt.
+func WithKMSKey(id string) Option { return func(b *Backend) { b.key = &id } }
+
+// SendsOnce declares that nobody on the way to the store sends a write again, or, with
+// false, that somebody may. See backend.Capabilities. A reverse proxy before a store may,
+// as nginx does on a lost connection, and so may one that takes TLS apart. The default is
+// true if the client's endpoint is Amazon's own, *.amazonaws.com, to which TLS leads; else
+// false.
+func SendsOnce(once bool) Option { return func(b *Backend) { b.once = once } }
+
+// StronglyConsistent declares that the bucket is none of those of a store that reads old
+// states: for Tigris, that its location is one region or "multi-region". Without it, its
+// endpoints are refused.
+func StronglyConsistent() Option {
+	return func(b *Backend) {
+		if errors.Is(b.err, errTigris) {
+			b.err = nil
+		}
+	}
+}
+
+// New returns a backend over the bucket, or over an access point by its ARN. It sends no
+// request: a missing bucket or wrong credentials are errors of the calls. So is a bucket of
+// a kind that no database can be in, as far as its name or the endpoint tells: ErrInvalid.
 func New(c *awss3.Client, bucket string, options ...Option) *Backend {
-	b := &Backend{client: c, bucket: bucket}
+	b := &Backend{client: c, bucket: bucket, place: locate(c.Options(), bucket)}
+	b.once = b.own
 	for _, o := range options {
 		o(b)
 	}
@@ -101,7 +128,7 @@ func New(c *awss3.Client, bucket string, options ...Option) *Backend {
 // WithoutConditionalDelete: what may be replaced meanwhile, or created again, must then
 // not be deleted.
 func (b *Backend) Capabilities() backend.Capabilities {
-	return backend.Capabilities{ConditionalDelete: !b.looks}
+	return backend.Capabilities{ConditionalDelete: !b.looks, SendsOnce: b.once}
 }
 
 // Get implements backend.Backend. Data that arrive damaged are ErrUnavailable.
@@ -112,23 +139,26 @@ func (b *Backend) Get(
 	if err := b.check(ctx, "get", name, known); err != nil {
 		return fail(err)
 	}
-	out, v, err := b.open(ctx, "get", name, known)
+	out, o, err := b.open(ctx, "get", name, known)
 	if err != nil {
 		return fail(err)
 	}
 	defer out.Body.Close()
-	data, err := readAll(out.Body, out.ContentLength)
-	if err != nil {
-		return fail(&callError{"get", name, backend.ErrUnavailable, ended(ctx, err)})
+	o.Data, err = readAll(name, out.Body, out.ContentLength)
+	if errors.Is(err, backend.ErrCorrupt) {
+		return fail(err)
 	}
-	return backend.Object{Data: data, Version: v}, nil
+	if err != nil {
+		return fail(b.fail("get", name, backend.ErrUnavailable, wire.Ended(ctx, err)))
+	}
+	return o, nil
 }
 
 // open asks for an object, unless it is at the known version. Without an error,
-// the caller closes the body.
+// the caller reads the data, and closes the body.
 func (b *Backend) open(
 	ctx context.Context, call, name string, known backend.Version,
-) (*awss3.GetObjectOutput, backend.Version, error) {
+) (*awss3.GetObjectOutput, backend.Object, error) {
 	in := awss3.GetObjectInput{
 		Bucket: &b.bucket, Key: &name, ChecksumMode: types.ChecksumModeEnabled,
 	}
@@ -138,27 +168,30 @@ func (b *Backend) open(
 	}
 	out, err := b.client.GetObject(ctx, &in, a.options)
 	if err != nil {
-		return nil, "", a.readError(ctx, call, name, err)
+		return nil, backend.Object{}, b.readError(ctx, &a, call, name, err)
 	}
 	v, err := version(out.ETag)
 	switch {
 	case err != nil:
-		err = &callError{call, name, backend.ErrUnavailable, err}
+		err = b.fail(call, name, backend.ErrUnavailable, err)
 	case v == known: // Some stores ignore the condition.
 		_, _ = io.CopyN(io.Discard, out.Body, drainMax)
-		err = &callError{call, name, backend.ErrNotModified, nil}
+		err = b.fail(call, name, backend.ErrNotModified, nil)
 	}
 	if err != nil {
 		_ = out.Body.Close()
-		return nil, "", err
+		return nil, backend.Object{}, err
 	}
-	return out, v, nil
+	return out, backend.Object{Version: v, Time: a.date}, nil
 }
 
 // readAll reads up to the end of the body, where the SDK compares the checksum.
-func readAll(body io.Reader, length *int64) ([]byte, error) {
-	if length == nil || *length < 0 || *length > sizeMax {
+func readAll(name string, body io.Reader, length *int64) ([]byte, error) {
+	if length == nil || *length < 0 {
 		return nil, errLength
+	}
+	if *length > backend.ObjectMax {
+		return nil, wire.TooLarge(name, *length)
 	}
 	data := make([]byte, *length)
 	if _, err := io.ReadFull(body, data); err != nil {
@@ -176,7 +209,7 @@ func readAll(body io.Reader, length *int64) ([]byte, error) {
 	return data, nil
 }
 
-// Put implements backend.Backend. More than 5 GiB are ErrInvalid.
+// Put implements backend.Backend. More than backend.ObjectMax are ErrInvalid.
 func (b *Backend) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
 ) (backend.Stamp, error) {
@@ -191,25 +224,29 @@ func (b *Backend) Put(
 	a := attempt{asks: "PUT with If-None-Match", data: data}
 	switch {
 	case !c.Valid():
-		return backend.Stamp{}, &callError{"put", name, backend.ErrInvalid, errCondition}
-	case int64(len(data)) > sizeMax:
-		return backend.Stamp{}, &callError{"put", name, backend.ErrInvalid, errSize}
+		return backend.Stamp{}, b.fail("put", name, backend.ErrInvalid, errCondition)
+	case len(data) > backend.ObjectMax:
+		return backend.Stamp{}, b.fail("put", name, backend.ErrInvalid, wire.ErrSize)
 	case c.Absent():
 		in.IfNoneMatch = aws.String("*")
 	default:
 		in.IfMatch, a.asks = etag(c.Version()), "PUT with If-Match"
 	}
+	if b.key != nil {
+		in.ServerSideEncryption = types.ServerSideEncryptionAwsKms
+		in.SSEKMSKeyId, in.BucketKeyEnabled = b.key, aws.Bool(true)
+	}
 	// The header spares a body in chunks with a trailer, which some stores refuse.
 	in.ChecksumCRC32C = aws.String(checksum(data))
 	out, err := b.client.PutObject(ctx, &in, a.options)
 	if err != nil {
-		return backend.Stamp{}, a.writeError(ctx, "put", name, err)
+		return backend.Stamp{}, b.writeError(ctx, &a, "put", name, err)
 	}
 	v, err := version(out.ETag)
 	if err != nil {
-		return backend.Stamp{}, &callError{"put", name, backend.ErrOutcomeUnknown, err}
+		return backend.Stamp{}, b.fail("put", name, backend.ErrOutcomeUnknown, err)
 	}
-	return backend.Stamp{Version: v}, nil
+	return backend.Stamp{Version: v, Time: a.date}, nil
 }
 
 // checksum is the CRC32C of data in the form of a header.
@@ -224,7 +261,7 @@ func (b *Backend) Delete(ctx context.Context, name string, v backend.Version) er
 		return err
 	}
 	if v == "" {
-		return &callError{"delete", name, backend.ErrInvalid, errVersion}
+		return b.fail("delete", name, backend.ErrInvalid, errVersion)
 	}
 	in := awss3.DeleteObjectInput{Bucket: &b.bucket, Key: &name}
 	a := attempt{asks: "DELETE"}
@@ -234,7 +271,7 @@ func (b *Backend) Delete(ctx context.Context, name string, v backend.Version) er
 		return err
 	}
 	if _, err := b.client.DeleteObject(ctx, &in, a.options); err != nil {
-		return a.writeError(ctx, "delete", name, err)
+		return b.writeError(ctx, &a, "delete", name, err)
 	}
 	return nil
 }
@@ -250,5 +287,5 @@ func (b *Backend) look(ctx context.Context, name string, v backend.Version) erro
 	case !errors.Is(err, backend.ErrNotFound):
 		return err
 	}
-	return &callError{"delete", name, backend.ErrPrecondition, nil}
+	return b.fail("delete", name, backend.ErrPrecondition, nil)
 }

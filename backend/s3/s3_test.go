@@ -2,6 +2,7 @@ package s3_test
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -40,7 +41,7 @@ func TestConformance(t *testing.T) {
 				client := s.Client(t)
 				bucket := s3test.Bucket(t, client)
 				h := way.lacks
-				h.Backend = s3.New(client, bucket, way.options...)
+				h.Backend, h.Clock = s3.New(client, bucket, way.options...), time.Now
 				h.SecondClient = func() backend.Backend {
 					return s3.New(s.Client(t), bucket, way.options...)
 				}

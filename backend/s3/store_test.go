@@ -61,7 +61,9 @@ func TestBodies(t *testing.T) {
 		{"long", "data.", []string{tag, length}, backend.ErrUnavailable},
 		{"no length", "data", []string{tag}, backend.ErrUnavailable},
 		{"absurd length", "data", []string{tag, "Content-Length: 9223372036854775807"},
-			backend.ErrUnavailable},
+			backend.ErrCorrupt},
+		{"5 GiB", "data", []string{tag, "Content-Length: 5368709120"}, backend.ErrCorrupt},
+		{"too large", "data", []string{tag, "Content-Length: 134217729"}, backend.ErrCorrupt},
 		{"no ETag", "data", []string{length}, backend.ErrUnavailable},
 		{"weak ETag", "data", []string{`ETag: W/"v"`, length}, backend.ErrUnavailable},
 	} {
@@ -172,7 +174,8 @@ func TestRequests(t *testing.T) {
 		sent = nil
 		return r
 	}
-	b := s3.New(client, s3test.Bucket(t, client), s3.WithStorageClass("STANDARD_IA"))
+	b := s3.New(client, s3test.Bucket(t, client),
+		s3.WithStorageClass("STANDARD_IA"), s3.WithKMSKey("a-key"))
 	sent = nil
 
 	v, err := b.Put(t.Context(), "object", []byte("data"), backend.IfAbsent())
@@ -183,6 +186,9 @@ func TestRequests(t *testing.T) {
 	assert.Empty(t, r.Header.Get("X-Amz-Trailer"))
 	assert.Empty(t, r.Header.Get("Content-Encoding"))
 	assert.EqualValues(t, 4, r.ContentLength)
+	assert.Equal(t, "aws:kms", r.Header.Get("X-Amz-Server-Side-Encryption"))
+	assert.Equal(t, "a-key", r.Header.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"))
+	assert.Equal(t, "true", r.Header.Get("X-Amz-Server-Side-Encryption-Bucket-Key-Enabled"))
 	assert.Equal(t, "STANDARD_IA", r.Header.Get("X-Amz-Storage-Class"))
 	assert.Equal(t, "application/octet-stream", r.Header.Get("Content-Type"))
 	assert.Equal(t, "no-store", r.Header.Get("Cache-Control"))

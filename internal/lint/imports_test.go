@@ -49,29 +49,35 @@ var directions = []row{
 	{"backend", nil, "the contract with a store belongs to nobody's implementation"},
 	{"backend/memory", []string{"backend"}, "an adapter knows its store and the contract alone"},
 	{"backend/folder", []string{"backend"}, "an adapter knows its store and the contract alone"},
+	{"backend/internal/wire", []string{"backend"},
+		"what the adapters over HTTP share belongs to none of them"},
 	{"backend/gcs", []string{
-		"backend", "cloud.google.com/go/storage", "cloud.google.com/go/auth",
+		"backend", "backend/internal/wire",
+		"cloud.google.com/go/storage", "cloud.google.com/go/auth",
 		"google.golang.org/api", "github.com/googleapis/gax-go/v2", "golang.org/x/oauth2",
 	}, "an adapter knows its SDK and the contract alone"},
 	{"backend/gcs/gcstest", []string{
 		"backend", "backend/gcs", "testing", "net/http/httptest", testify,
 		"cloud.google.com/go/storage", "google.golang.org/api", "github.com/fsouza/fake-gcs-server",
 	}, "it runs an emulator for tests"},
-	{"backend/azure", []string{"backend", "github.com/Azure/azure-sdk-for-go"},
-		"an adapter knows its SDK and the contract alone"},
+	{"backend/azure", []string{
+		"backend", "backend/internal/wire", "github.com/Azure/azure-sdk-for-go",
+	}, "an adapter knows its SDK and the contract alone"},
 	{"backend/azure/azuretest", []string{
 		"backend", "testing", "net/http/httptest", testify, "go.uber.org/goleak",
 		"github.com/Azure/azure-sdk-for-go",
 	}, "it runs an emulator for tests"},
 	{"backend/s3", []string{
-		"backend", "github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go",
+		"backend", "backend/internal/wire", "github.com/aws/aws-sdk-go-v2",
+		"github.com/aws/smithy-go",
 	}, "an adapter knows its SDK and the contract alone"},
 	{"backend/s3/s3test", []string{
 		"backend", "testing", "net/http/httptest", testify, "go.uber.org/goleak",
 		"github.com/aws/aws-sdk-go-v2", "github.com/johannesboyne/gofakes3",
 	}, "it runs stand-ins for tests"},
 	{"backend/bucketurl", append([]string{
-		"backend", "cloud.google.com/go/storage", "github.com/Azure/azure-sdk-for-go",
+		"backend", "backend/internal/wire",
+		"cloud.google.com/go/storage", "github.com/Azure/azure-sdk-for-go",
 		"github.com/aws/aws-sdk-go-v2",
 	}, adapters...), "the only package that knows several adapters, and makes their clients"},
 	{"backend/bucketurl/bucketurltest", append([]string{

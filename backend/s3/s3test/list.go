@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/johannesboyne/gofakes3"
 )
@@ -20,6 +21,7 @@ type listing struct {
 	XMLName               xml.Name            `xml:"ListBucketResult"`
 	Contents              []*gofakes3.Content `xml:"Contents"`
 	CommonPrefixes        []prefix            `xml:"CommonPrefixes"`
+	EncodingType          string              `xml:",omitempty"`
 	IsTruncated           bool
 	NextContinuationToken string `xml:",omitempty"`
 }
@@ -64,7 +66,38 @@ func (c *corrected) list(w http.ResponseWriter, bucket string, q url.Values) {
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	_, _ = io.WriteString(w, xml.Header)
+	if q.Get("encoding-type") == "url" {
+		page.encode()
+	} else if page.unreadable() {
+		_, _ = io.WriteString(w, "<ListBucketResult><Prefix>&#x1;</Prefix></ListBucketResult>")
+		return
+	}
 	_ = xml.NewEncoder(w).Encode(page)
+}
+
+// encode makes names such that any reader of XML can have them.
+func (l *listing) encode() {
+	l.EncodingType = "url"
+	for i, o := range l.Contents {
+		o := *o // It is the store's.
+		o.Key = url.QueryEscape(o.Key)
+		l.Contents[i] = &o
+	}
+	for i := range l.CommonPrefixes {
+		l.CommonPrefixes[i].Prefix = url.QueryEscape(l.CommonPrefixes[i].Prefix)
+	}
+}
+
+// unreadable reports whether a name has a character that XML lacks, which S3 sends all
+// the same.
+func (l *listing) unreadable() bool {
+	control := func(r rune) bool { return r < ' ' && r != '\n' && r != '\r' && r != '\t' }
+	for _, o := range l.Contents {
+		if strings.ContainsFunc(o.Key, control) || !utf8.ValidString(o.Key) {
+			return true
+		}
+	}
+	return false
 }
 
 // rollup returns the entry that a name belongs to, and whether that is a prefix.
