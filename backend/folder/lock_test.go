@@ -2,6 +2,7 @@ package folder
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -49,4 +50,72 @@ func TestLockExcludes(t *testing.T) {
 			require.Len(t, page.Objects, 1, "objects after calls that only waited")
 		})
 	}
+}
+
+// TestLockWhoseFileIsRemoved: who waited for a file that is not at its path any more, or has
+// locked it, has no lock: others lock another file.
+func TestLockWhoseFileIsRemoved(t *testing.T) {
+	b := New(t.TempDir(), NoSync())
+	_, err := b.Put(t.Context(), "a/b", nil, backend.IfAbsent())
+	require.NoError(t, err)
+	remove := 0 // how often the file goes between its opening and its locking
+	b.disk.fault = func(op, rel string) error {
+		if op == "lock" && remove > 0 {
+			remove--
+			return os.Remove(b.disk.dir + "/" + rel)
+		}
+		return nil
+	}
+
+	remove = 2
+	h, err := b.lock(t.Context(), "+a")
+	require.NoError(t, err)
+	mine, err := h.file.Stat()
+	require.NoError(t, err)
+	now, err := os.Stat(b.disk.dir + "/" + h.path)
+	require.NoError(t, err, "the locked file is at its path")
+	require.True(t, os.SameFile(mine, now))
+	require.NoError(t, h.check())
+	require.NoError(t, os.Remove(b.disk.dir+"/"+h.path))
+	require.ErrorIs(t, h.check(), errMoved, "the lock is lost")
+	h.release()
+
+	remove = lockTries
+	_, err = b.Put(t.Context(), "a/c", nil, backend.IfAbsent())
+	require.ErrorIs(t, err, errMoved)
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	require.Zero(t, remove)
+}
+
+// TestLockIsLost: who has claimed a folder excludes others also if the store's own directory
+// is removed. The listing that has read it since shows what is written.
+func TestLockIsLost(t *testing.T) {
+	if !foldersLock {
+		t.Skip("the system locks no folders; nor does it let others make a locked file anew")
+	}
+	b := filled(t, 10, time.Hour)
+	other := New(b.disk.dir, NoSync())
+	lose := func() { require.NoError(t, os.RemoveAll(b.disk.dir+"/"+lockDir)) }
+
+	h, err := b.lock(t.Context(), "+c")
+	require.NoError(t, err)
+	require.NoError(t, h.claim(t.Context(), "+c"))
+	lose()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = other.Put(ctx, "c/new", nil, backend.IfAbsent())
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	h.release()
+
+	b.disk.fault = func(op, rel string) error {
+		if op == "rename" {
+			lose()
+			require.Equal(t, []string{"c/000"}, names(t, other, first))
+		}
+		return nil
+	}
+	other.recent.min = 10
+	put(t, b, "c/000 new")
+	require.Equal(t, []string{"c/000 new"},
+		names(t, other, backend.ListOptions{Prefix: "c/", After: "c/000", Limit: 1}))
 }
