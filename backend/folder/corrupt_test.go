@@ -160,6 +160,10 @@ func TestFileInPlaceOfFolder(t *testing.T) {
 	_, err = b.Put(t.Context(), "a/b", nil, backend.IfAbsent())
 	expectCorrupt(t, err, "create")
 	expectCorrupt(t, b.Delete(t.Context(), "a/b", "v"), "delete")
+	for _, name := range []string{"a/b", "a/b/c"} {
+		_, err = folder.New(dir, folder.NoSync()).Put(t.Context(), name, nil, backend.IfAbsent())
+		require.ErrorIs(t, err, backend.ErrCorrupt, name)
+	}
 
 	require.Equal(t, []string{"0", "a/", "b"}, list(t, b, backend.ListOptions{}))
 	for o, want := range map[backend.ListOptions][]string{

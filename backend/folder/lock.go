@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -100,6 +101,10 @@ func (h *held) claim(ctx context.Context, dir string) error {
 	}
 	if err := waitLock(ctx, f); err != nil {
 		_ = f.Close()
+		if errors.Is(err, syscall.EBADF) || errors.Is(err, syscall.EINVAL) ||
+			errors.Is(err, errors.ErrUnsupported) {
+			return nil // This file system locks files alone.
+		}
 		return err
 	}
 	h.folder = f // the release unlocks it

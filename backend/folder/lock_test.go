@@ -86,36 +86,3 @@ func TestLockWhoseFileIsRemoved(t *testing.T) {
 	require.ErrorIs(t, err, backend.ErrUnavailable)
 	require.Zero(t, remove)
 }
-
-// TestLockIsLost: who has claimed a folder excludes others also if the store's own directory
-// is removed. The listing that has read it since shows what is written.
-func TestLockIsLost(t *testing.T) {
-	if !foldersLock {
-		t.Skip("the system locks no folders; nor does it let others make a locked file anew")
-	}
-	b := filled(t, 10, time.Hour)
-	other := New(b.disk.dir, NoSync())
-	lose := func() { require.NoError(t, os.RemoveAll(b.disk.dir+"/"+lockDir)) }
-
-	h, err := b.lock(t.Context(), "+c")
-	require.NoError(t, err)
-	require.NoError(t, h.claim(t.Context(), "+c"))
-	lose()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	_, err = other.Put(ctx, "c/new", nil, backend.IfAbsent())
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	h.release()
-
-	b.disk.fault = func(op, rel string) error {
-		if op == "rename" {
-			lose()
-			require.Equal(t, []string{"c/000"}, names(t, other, first))
-		}
-		return nil
-	}
-	other.recent.min = 10
-	put(t, b, "c/000 new")
-	require.Equal(t, []string{"c/000 new"},
-		names(t, other, backend.ListOptions{Prefix: "c/", After: "c/000", Limit: 1}))
-}

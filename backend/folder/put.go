@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -116,7 +117,8 @@ func (w *write) publish(ctx context.Context) error {
 // counts as written now.
 func (w *write) replace(ctx context.Context, h *held) error {
 	absent := h.claim(ctx, w.dir)
-	if absent != nil && !errors.Is(absent, fs.ErrNotExist) {
+	if absent != nil && !errors.Is(absent, fs.ErrNotExist) &&
+		!errors.Is(absent, syscall.ENOTDIR) {
 		return absent
 	}
 	if err := w.holds(); err != nil {

@@ -103,7 +103,7 @@ func (b *Backend) contents(
 ) (contents, error) {
 	if c, ok := b.recent.lookup(dir); ok {
 		now, err := b.disk.changed(dir)
-		if err == nil && now.Equal(c.changed) {
+		if err == nil && !c.changed.IsZero() && now.Equal(c.changed) {
 			return c, nil
 		}
 		if c, ok := b.renew(ctx, dir, base, c); ok {
