@@ -100,7 +100,7 @@ func expectDamaged(t *testing.T, b backend.Backend, v backend.Version) backend.I
 	if info.Version != "" {
 		o, _ := b.Get(t.Context(), "a/b", info.Version)
 		assert.Equal(t, info.Version, o.Version)
-		assert.EqualValues(t, info.Size, len(o.Data))
+		assert.Len(t, o.Data, int(info.Size))
 	}
 	return info
 }

@@ -44,7 +44,7 @@ func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 // fileID tells a file from others of its file system.
 func fileID(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(stat.Ino)
+		return stat.Ino
 	}
 	return 0
 }

@@ -146,7 +146,9 @@ func (w *write) replace(ctx context.Context, h *held) error {
 			err = w.rename(h)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: replace what was held up: %v", backend.ErrOutcomeUnknown, err)
+			// The cause must not count: the write has taken effect.
+			return fmt.Errorf("%w: replace what was held up: %s",
+				backend.ErrOutcomeUnknown, err.Error())
 		}
 	}
 	return fmt.Errorf("%w: held up %d times", backend.ErrOutcomeUnknown, publishTries)
