@@ -29,7 +29,8 @@ var (
 	// ErrOutcomeUnknown: a write that may have been applied, may still be
 	// applied, or never will be.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
-	// ErrCorrupt: the object's bytes are damaged. See CorruptError. Final.
+	// ErrCorrupt: the object's bytes are damaged. A write of it was not applied. See
+	// CorruptError. Final.
 	ErrCorrupt = errors.New("corrupt object")
 	// ErrInvalid: the call itself is malformed (an empty name, an invalid
 	// Condition). Not applied. Final.

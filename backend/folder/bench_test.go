@@ -1,10 +1,13 @@
 package folder_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv/backend"
@@ -131,4 +134,60 @@ func (r records) put(b *testing.B, i int, c backend.Condition) error {
 	at, err := r.store.Put(b.Context(), recordName(i), kilobyte, c)
 	r.versions[i] = at.Version
 	return err
+}
+
+// BenchmarkListBesideWriter lists all objects of a folder, page by page, while nobody
+// writes to it, and while one writer replaces and creates objects there. It reports how
+// long the slowest write took.
+func BenchmarkListBesideWriter(b *testing.B) {
+	for _, count := range []int{10_000, 100_000} {
+		dir := b.TempDir()
+		store := folder.New(dir, folder.NoSync())
+		r := records{folder.New(dir, folder.NoSync()), make([]backend.Version, count)}
+		for i := range count {
+			require.NoError(b, r.put(b, i, backend.IfAbsent()))
+		}
+		list := func(b *testing.B) {
+			for b.Loop() {
+				o, n := backend.ListOptions{Prefix: "db/c/"}, 0
+				for more := true; more; {
+					page, err := store.List(b.Context(), o)
+					require.NoError(b, err)
+					n += len(page.Objects)
+					more, o.After = page.More, page.Objects[len(page.Objects)-1].Name
+				}
+				require.GreaterOrEqual(b, n, count)
+			}
+		}
+		b.Run(fmt.Sprintf("quiet/%d", count), list)
+		b.Run(fmt.Sprintf("writer/%d", count), func(b *testing.B) {
+			stop, slowest := make(chan struct{}), make(chan time.Duration)
+			go func() { slowest <- r.write(b, stop) }()
+			list(b)
+			close(stop)
+			b.ReportMetric(float64((<-slowest).Milliseconds()), "ms-slowest-write")
+		})
+	}
+}
+
+// write replaces objects, and each tenth time creates one, until it is told to stop.
+func (r records) write(b *testing.B, stop chan struct{}) (slowest time.Duration) {
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			return slowest
+		default:
+		}
+		began := time.Now()
+		i := n * 7919 % len(r.versions)
+		assert.NoError(b, r.put(b, i, backend.IfVersion(r.versions[i])))
+		if n%10 == 0 {
+			name := fmt.Sprintf("db/c/new-%06d", i)
+			_, err := r.store.Put(b.Context(), name, nil, backend.IfAbsent())
+			if !errors.Is(err, backend.ErrPrecondition) {
+				assert.NoError(b, err)
+			}
+		}
+		slowest = max(slowest, time.Since(began))
+	}
 }

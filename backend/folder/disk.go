@@ -1,6 +1,7 @@
 package folder
 
 import (
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,7 +12,20 @@ import (
 // disk is the directory that holds the store. Its calls take paths relative to it,
 // with slashes. What is longer than the operating system takes in one path goes
 // through an os.Root, which walks folder by folder.
-type disk struct{ dir string }
+type disk struct {
+	dir string
+	// fault, if not nil, is told of each step before it is done, and may make it fail: for
+	// tests.
+	fault func(op, rel string) error
+}
+
+// try is the point before a step at which a test makes it fail.
+func (d disk) try(op, rel string) error {
+	if d.fault == nil {
+		return nil
+	}
+	return d.fault(op, rel)
+}
 
 // path returns the full path, and whether the operating system takes it.
 func (d disk) path(rel string) (string, bool) {
@@ -33,6 +47,9 @@ func (d disk) root() (*os.Root, error) {
 }
 
 func (d disk) open(rel string, flag int, perm fs.FileMode) (*os.File, error) {
+	if err := d.try("open", rel); err != nil {
+		return nil, err
+	}
 	if p, ok := d.path(rel); ok {
 		return os.OpenFile(p, flag, perm)
 	}
@@ -44,7 +61,41 @@ func (d disk) open(rel string, flag int, perm fs.FileMode) (*os.File, error) {
 	return r.OpenFile(rel, flag, perm)
 }
 
+// openDir opens a folder. It does not wait for who writes to a FIFO in its place.
+func (d disk) openDir(rel string) (*os.File, error) {
+	return d.open(rel, os.O_RDONLY|noWait, 0)
+}
+
+// openFile opens a regular file, and nothing else: not what a link points to, nor a FIFO,
+// which would wait, nor a device, which may take being opened for a command. If something
+// else is there, the error is errIrregular.
+func (d disk) openFile(rel string) (*os.File, error) {
+	if _, fits := d.path(rel); fits && noFollow != 0 {
+		f, err := d.open(rel, os.O_RDONLY|noWait|noFollow, 0)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+		if info, e := d.lstat(rel); e == nil && !info.Mode().IsRegular() {
+			return nil, errIrregular
+		}
+		return nil, err
+	}
+	before, err := d.lstat(rel)
+	if err != nil {
+		return nil, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, errIrregular
+	}
+	return d.open(rel, os.O_RDONLY|noWait, 0)
+}
+
+var errIrregular = errors.New("not a regular file")
+
 func (d disk) rename(from, to string) error {
+	if err := d.try("rename", to); err != nil {
+		return err
+	}
 	p, ok := d.path(to)
 	if q, fits := d.path(from); ok && fits {
 		return os.Rename(q, p)
@@ -58,6 +109,9 @@ func (d disk) rename(from, to string) error {
 }
 
 func (d disk) remove(rel string) error {
+	if err := d.try("remove", rel); err != nil {
+		return err
+	}
 	if p, ok := d.path(rel); ok {
 		return os.Remove(p)
 	}
@@ -67,17 +121,6 @@ func (d disk) remove(rel string) error {
 	}
 	defer r.Close()
 	return r.Remove(rel)
-}
-
-// names returns the names of a folder's entries, in no order. A folder that is removed
-// meanwhile does not exist.
-func (d disk) names(dir string) ([]string, error) {
-	f, err := d.open(dir, os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.Readdirnames(-1)
 }
 
 // changed is the time of a folder's last change, zero if the file system does not tell.
@@ -104,9 +147,27 @@ func (d disk) stat(rel string) (fs.FileInfo, error) {
 	return r.Stat(rel)
 }
 
-// mkdir makes an unsettled folder.
-func (d disk) mkdir(rel string) error {
+func (d disk) lstat(rel string) (fs.FileInfo, error) {
 	if p, ok := d.path(rel); ok {
+		return os.Lstat(p)
+	}
+	r, err := d.root()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.Lstat(rel)
+}
+
+// mkdir makes an unsettled folder. It is never at its place without the bit that says so,
+// or who finds it there, its maker having died, would take it for durable. So where one
+// step can't do both, it is moved there. The caller has the lock of the folder above, so
+// that none is replaced.
+func (d disk) mkdir(rel string) error {
+	if err := d.try("mkdir", rel); err != nil {
+		return err
+	}
+	if p, fits := d.path(rel); fits && (mkdirTakesBits || !foldersSync) {
 		return os.Mkdir(p, folderMode|unsettledFolder)
 	}
 	r, err := d.root()
@@ -114,7 +175,27 @@ func (d disk) mkdir(rel string) error {
 		return err
 	}
 	defer r.Close()
-	if err := r.Mkdir(rel, folderMode); err != nil {
+	if !foldersSync {
+		return r.Mkdir(rel, folderMode)
+	}
+	if _, err := d.lstat(rel); err == nil {
+		return fs.ErrExist
+	}
+	temp := tempDir + "/" + rand.Text()
+	if err := r.Mkdir(temp, folderMode); err != nil {
+		return err
+	}
+	if err = d.unsettle(r, temp); err == nil {
+		err = d.rename(temp, rel)
+	}
+	if err != nil {
+		_ = d.remove(temp)
+	}
+	return err
+}
+
+func (d disk) unsettle(r *os.Root, rel string) error {
+	if err := d.try("chmod", rel); err != nil {
 		return err
 	}
 	info, err := r.Stat(rel)
@@ -122,24 +203,6 @@ func (d disk) mkdir(rel string) error {
 		return err
 	}
 	return r.Chmod(rel, info.Mode()|unsettledFolder)
-}
-
-// mkdirs makes a folder and those above it, as far as they are missing.
-func (d disk) mkdirs(dir string) error {
-	if dir == root {
-		return os.MkdirAll(d.dir, folderMode)
-	}
-	err := d.mkdir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := d.mkdirs(parent(dir)); err != nil {
-			return err
-		}
-		err = d.mkdir(dir)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
 }
 
 // prune removes a folder if it is empty, and then those above it. It returns the

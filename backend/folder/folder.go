@@ -5,16 +5,19 @@
 // when it is acknowledged (NoSync waives this), and when its object can be read. A
 // process that dies at any moment, and a power cut, leave each object as it was before
 // the write or after it, and no lock held. Every object has a checksum; a file that is
-// damaged, foreign, or of a newer format is a backend.CorruptError to every call that
-// opens it, listings included: a listing that left it out would be wrong. Files whose
-// names are none of this package are ignored.
+// damaged, foreign, of a newer format, or no regular file is a backend.CorruptError to each
+// Get and Put of it, and is listed as damaged. Files whose names are none of this package
+// are ignored.
 //
-// A Get takes no locks. A List excludes a directory's writers for the moment in which
-// it reads the directory's entries, since POSIX lets a file system skip one that is
-// being replaced.
+// A Get takes no locks. A List excludes a directory's writers while it reads the first
+// thousand entries, not for the rest.
+//
+// The store's clock is the machine's wall clock. Each object says itself when it was
+// written, so that copies of a store are as old as the store.
 //
 // The file system must be local, or at least have atomic renames and flock, and the
 // processes be of one user. Deletes alone can be seen a moment before they are durable.
+// Files that are put into the store by hand may be missing in listings for 10 s.
 package folder
 
 import (
@@ -26,6 +29,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/strictkv/strictkv/backend"
 )
@@ -39,6 +43,7 @@ import (
 type Backend struct {
 	disk  disk
 	fsync func(*os.File) error // nil: no sync
+	now   func() time.Time     // by the wall clock alone
 	gates [shards]chan struct{}
 	// recent spares the pages of a listing to read a large folder each.
 	recent *recent
@@ -61,7 +66,11 @@ func NoSync() Option { return func(b *Backend) { b.fsync = nil } }
 // not exist; until then the store is empty. It never fails: a directory that is a
 // file is an ErrBucketNotFound of each call. Names are 1 to 1024 bytes, any bytes.
 func New(dir string, options ...Option) *Backend {
-	b := &Backend{disk: disk{dir}, fsync: (*os.File).Sync, recent: newRecent()}
+	b := &Backend{
+		disk: disk{dir: dir}, fsync: (*os.File).Sync, recent: newRecent(),
+		// The monotonic clock of this process is no other's, and stands still in sleep.
+		now: func() time.Time { return time.Now().Round(0) },
+	}
 	if abs, err := filepath.Abs(dir); err == nil && dir != "" {
 		b.disk.dir = abs // A later Chdir moves no store.
 	}
@@ -83,6 +92,7 @@ func (b *Backend) Get(
 	if errors.Is(err, fs.ErrNotExist) {
 		err = backend.ErrNotFound
 	}
+	o.Time = b.now()
 	return o, failure("get", name, err)
 }
 
@@ -98,15 +108,10 @@ func (b *Backend) get(
 		return backend.Object{}, err
 	}
 	defer o.close()
-	v := o.version()
-	if v == known {
+	if o.damage == nil && o.version() == known {
 		return backend.Object{}, backend.ErrNotModified
 	}
-	data, err := o.data()
-	if err != nil {
-		return backend.Object{}, err
-	}
-	return backend.Object{Data: data, Version: v}, nil
+	return o.bytes()
 }
 
 // openSettled opens an object in a state that no power cut takes back.
@@ -115,7 +120,7 @@ func (b *Backend) openSettled(dir, file, name string) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.info.Mode()&unsettledFile != 0 {
+	if o.damage == nil && o.info.Mode()&unsettledFile != 0 {
 		if err := b.settle(o.file, dir); err != nil {
 			o.close()
 			return nil, err
@@ -124,49 +129,9 @@ func (b *Backend) openSettled(dir, file, name string) (*object, error) {
 	return o, nil
 }
 
-// Put implements backend.Backend. It keeps no data. A failure after the write took
-// effect, to make it durable, is ErrOutcomeUnknown.
-func (b *Backend) Put(
-	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Stamp, error) {
-	v, err := b.put(ctx, name, data, c)
-	return backend.Stamp{Version: v}, failure("put", name, err)
-}
-
-func (b *Backend) put(
-	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
-	if err := b.check(ctx, validName(name) && c.Valid()); err != nil {
-		return "", err
-	}
-	dir, file, _ := place(name)
-	if b.fsync != nil { // A sync costs so much more than a look.
-		if err := b.holds(join(dir, file), name, c); err != nil {
-			return "", err
-		}
-	}
-	s, err := b.stage(data)
-	if err != nil {
-		return "", err
-	}
-	defer b.discard(s)
-	err = b.locked(ctx, dir, func() error {
-		if err := b.holds(join(dir, file), name, c); err != nil {
-			return err
-		}
-		return b.publish(s, dir, file)
-	})
-	if err != nil {
-		return "", err
-	}
-	if err := b.settle(s.file, dir); err != nil {
-		return "", fmt.Errorf("%w: %w", backend.ErrOutcomeUnknown, err)
-	}
-	return s.version, nil
-}
-
 // Delete implements backend.Backend. A failure after it took effect, to make it
-// durable, is ErrOutcomeUnknown.
+// durable, is ErrOutcomeUnknown. It needs no space on the disk, unless the store's own
+// directory is missing.
 func (b *Backend) Delete(ctx context.Context, name string, v backend.Version) error {
 	return failure("delete", name, b.delete(ctx, name, v))
 }
@@ -176,13 +141,16 @@ func (b *Backend) delete(ctx context.Context, name string, v backend.Version) er
 		return err
 	}
 	dir, file, _ := place(name)
-	path, c := join(dir, file), backend.IfVersion(v)
-	if err := b.holds(path, name, c); err != nil {
+	path := join(dir, file)
+	if err := b.isAt(path, name, v); err != nil {
 		return err
 	}
 	left := dir
-	err := b.locked(ctx, dir, func() error {
-		if err := b.holds(path, name, c); err != nil {
+	err := b.locked(ctx, dir, func(h *held) error {
+		if err := h.claim(ctx, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := b.isAt(path, name, v); err != nil {
 			return err
 		}
 		if err := b.disk.remove(path); err != nil {
@@ -200,63 +168,44 @@ func (b *Backend) delete(ctx context.Context, name string, v backend.Version) er
 	return nil
 }
 
-// holds returns ErrPrecondition unless the condition holds for the object.
-func (b *Backend) holds(path, name string, c backend.Condition) error {
+// isAt returns ErrPrecondition unless the object is at the version, which may be that of a
+// damaged state.
+func (b *Backend) isAt(path, name string, v backend.Version) error {
 	o, err := b.disk.openObject(path, name)
-	absent := errors.Is(err, fs.ErrNotExist)
-	switch {
-	case err != nil && !absent:
+	if errors.Is(err, fs.ErrNotExist) {
+		return backend.ErrPrecondition
+	}
+	if err != nil {
 		return err
-	case !absent:
-		defer o.close()
-		if !c.Absent() && o.version() == c.Version() {
-			return nil
-		}
-	case c.Absent():
+	}
+	defer o.close()
+	switch {
+	case o.version() == v:
 		return nil
+	case o.damage != nil:
+		return o.damage
 	}
 	return backend.ErrPrecondition
 }
 
-// locked calls f while no other writer is in the folder.
-func (b *Backend) locked(ctx context.Context, dir string, f func() error) error {
-	var h *held
-	err := b.again(func() (err error) {
-		h, err = b.lock(ctx, dir)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	defer h.release()
-	return f()
-}
-
-// publishTries bounds how often a writer makes a folder that others, emptying it, remove.
-const publishTries = 20
-
-// publish puts a staged file into force.
-func (b *Backend) publish(s *staged, dir, file string) error {
-	path := join(dir, file)
-	var err error
-	for range publishTries {
-		err = b.disk.rename(s.path, path)
-		if err == nil {
-			s.path = ""
-			return nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return unlessRefused(err)
-		}
-		err = b.disk.mkdirs(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// locked calls f while no other writer is in the folder. If that is removed before f has
+// had any effect, which f says by errMoved, it is called again.
+func (b *Backend) locked(ctx context.Context, dir string, f func(h *held) error) error {
+	err := errMoved
+	for tries := 0; errors.Is(err, errMoved) && tries < lockTries; tries++ {
+		var h *held
+		err = b.again(func() (err error) {
+			h, err = b.lock(ctx, dir)
+			return err
+		})
+		if err != nil {
 			return err
 		}
+		err = f(h)
+		h.release()
 	}
-	return fmt.Errorf("%d times: %w", publishTries, errVanished)
+	return err
 }
-
-var errVanished = errors.New("the folder or the temporary file was removed")
 
 // check returns the context's error, or ErrInvalid unless the call is valid.
 func (b *Backend) check(ctx context.Context, valid bool) error {

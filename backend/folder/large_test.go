@@ -50,7 +50,7 @@ func TestLargeObject(t *testing.T) {
 	f, err := os.OpenFile(filepath.Join(dir, "@large"), os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer f.Close()
-	_, err = f.WriteAt([]byte{^data[large-1]}, 44+large-1)
+	_, err = f.WriteAt([]byte{^data[large-1]}, headerSize+large-1)
 	require.NoError(t, err)
 	_, err = b.Get(t.Context(), "large", "")
 	require.ErrorIs(t, err, backend.ErrCorrupt, "the last byte is damaged")

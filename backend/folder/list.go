@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/strictkv/strictkv/backend"
 )
@@ -18,12 +18,13 @@ const pageSize = 1000
 
 // List implements backend.Backend. It reads the entries of those directories that
 // the prefix and the page concern, each as a whole, and the headers of the objects
-// that it returns: damage to data does not show. Of a directory that has not changed
-// for some seconds, the entries of the last page are used again.
+// that it returns: damage to data does not show. Of a large directory, the entries of the
+// last page are used again.
 //
-// Info.Modified is when the object's file last changed, its name included: not before
-// the version could be read, whenever it was written. A copy of the store is as old as
-// the copy. (On Windows it is when the file was written.)
+// Info.Modified is when the object was written, by the clock of its writer's machine, up to
+// 10 s before the version could be read; a copy of the store is as old as the store. Of a
+// folder whose place a file has taken, the listing has one damaged object, whose name ends
+// with the slash.
 func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
 	w := walk{b: b, ctx: ctx, o: o}
 	if w.o.Limit <= 0 {
@@ -68,6 +69,9 @@ func compare(a, b entry) int {
 // folder walks through a folder, in which all names begin with base.
 func (w *walk) folder(dir, base string) error {
 	c, err := w.b.contents(w.ctx, dir, base, w.concerns)
+	if errors.Is(err, syscall.ENOTDIR) && w.b.disk.exists() {
+		return w.displaced(dir, base)
+	}
 	if err != nil {
 		return err
 	}
@@ -85,6 +89,19 @@ func (w *walk) folder(dir, base string) error {
 	}
 	w.b.recent.forget(dir)
 	return nil
+}
+
+// displaced lists a damaged object in a folder whose place something else has taken.
+func (w *walk) displaced(dir, base string) error {
+	name := base
+	if path.Base(dir)[0] != slashKind {
+		name += "/"
+	}
+	if name <= w.o.After || !strings.HasPrefix(name, w.o.Prefix) {
+		return nil
+	}
+	damaged := backend.Info{Name: name, Damaged: true}
+	return w.add(func() { w.page.Objects = append(w.page.Objects, damaged) })
 }
 
 // concerns tells whether e is, or may hold, what the listing asks for.
@@ -109,19 +126,19 @@ func (w *walk) visit(dir string, e entry) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	path := join(dir, e.file)
+	at := join(dir, e.file)
 	if p, ok := w.rollUp(e.key); ok {
 		if p <= w.o.After || w.hasPrefix(p) {
 			return nil
 		}
-		found, err := w.b.holdsObject(w.ctx, path, e)
+		found, err := w.b.holdsObject(w.ctx, at, e)
 		if err != nil || !found {
 			return err
 		}
 		return w.add(func() { w.page.Prefixes = append(w.page.Prefixes, p) })
 	}
 	if e.kind != objectKind {
-		return w.folder(path, e.key)
+		return w.folder(at, e.key)
 	}
 	info, err := w.b.info(dir, e)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,28 +186,37 @@ func (b *Backend) info(dir string, e entry) (backend.Info, error) {
 		return backend.Info{}, err
 	}
 	defer o.close()
-	modified, _ := changed(o.info)
-	return backend.Info{
-		Name: e.key, Version: o.version(), Size: o.size, Modified: modified,
-	}, nil
+	info := backend.Info{
+		Name: e.key, Version: o.version(), Size: o.size, Modified: o.modified(),
+		Damaged: o.damage != nil,
+	}
+	if info.Damaged && o.info != nil {
+		info.Size = o.info.Size()
+	}
+	return info, nil
 }
 
-// holdsObject tells whether e, at the path, is an object or holds one: folders may be
-// empty, for a moment or after a crash.
-func (b *Backend) holdsObject(ctx context.Context, path string, e entry) (bool, error) {
+// holdsObject tells whether e, which lies there, is an object or holds one: folders may be
+// empty, for a moment or after a crash, and an entry may be gone.
+func (b *Backend) holdsObject(ctx context.Context, at string, e entry) (bool, error) {
 	if e.kind == objectKind {
+		_, err := b.disk.lstat(at)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	r, err := b.read(ctx, at)
+	if errors.Is(err, syscall.ENOTDIR) {
 		return true, nil
 	}
-	files, _, err := b.files(ctx, path)
 	if err != nil {
 		return false, err
 	}
-	entries := parseEntries(e.key, files, func(entry) bool { return true })
-	if slices.ContainsFunc(entries, func(e entry) bool { return e.kind == objectKind }) {
-		return true, nil
-	}
+	entries := parseEntries(e.key, r.files, func(entry) bool { return true })
+	slices.SortFunc(entries, func(a, b entry) int { return -cmp.Compare(a.kind, b.kind) })
 	for _, e := range entries {
-		found, err := b.holdsObject(ctx, join(path, e.file), e)
+		found, err := b.holdsObject(ctx, join(at, e.file), e)
 		if found || err != nil {
 			return found, err
 		}
@@ -209,34 +235,4 @@ func parseEntries(base string, files []string, match func(entry) bool) []entry {
 		}
 	}
 	return entries
-}
-
-// files returns all that is in a folder at one instant: while it is being read, an
-// entry that is replaced could be skipped. Whoever may only read takes no lock, and
-// neither does who finds none: nobody has written yet. A folder that does not exist is
-// empty.
-//
-// It also returns the folder's time of change, zero if the next change may not move it.
-func (b *Backend) files(ctx context.Context, dir string) ([]string, time.Time, error) {
-	h, err := b.lock(ctx, dir)
-	switch {
-	case err == nil:
-		defer h.release()
-	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) &&
-		!errors.Is(err, syscall.EROFS):
-		return nil, time.Time{}, err
-	}
-	now := time.Now() // Before the time of change is read: no change after it is older.
-	changed, err := b.disk.changed(dir)
-	if now.Sub(changed) <= b.recent.quiet {
-		changed = time.Time{}
-	}
-	var names []string
-	if err == nil {
-		names, err = b.disk.names(dir)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, time.Time{}, nil
-	}
-	return names, changed, err
 }

@@ -2,6 +2,7 @@ package folder
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -49,4 +50,39 @@ func TestLockExcludes(t *testing.T) {
 			require.Len(t, page.Objects, 1, "objects after calls that only waited")
 		})
 	}
+}
+
+// TestLockWhoseFileIsRemoved: who waited for a file that is not at its path any more, or has
+// locked it, has no lock: others lock another file.
+func TestLockWhoseFileIsRemoved(t *testing.T) {
+	b := New(t.TempDir(), NoSync())
+	_, err := b.Put(t.Context(), "a/b", nil, backend.IfAbsent())
+	require.NoError(t, err)
+	remove := 0 // how often the file goes between its opening and its locking
+	b.disk.fault = func(op, rel string) error {
+		if op == "lock" && remove > 0 {
+			remove--
+			return os.Remove(b.disk.dir + "/" + rel)
+		}
+		return nil
+	}
+
+	remove = 2
+	h, err := b.lock(t.Context(), "+a")
+	require.NoError(t, err)
+	mine, err := h.file.Stat()
+	require.NoError(t, err)
+	now, err := os.Stat(b.disk.dir + "/" + h.path)
+	require.NoError(t, err, "the locked file is at its path")
+	require.True(t, os.SameFile(mine, now))
+	require.NoError(t, h.check())
+	require.NoError(t, os.Remove(b.disk.dir+"/"+h.path))
+	require.ErrorIs(t, h.check(), errMoved, "the lock is lost")
+	h.release()
+
+	remove = lockTries
+	_, err = b.Put(t.Context(), "a/c", nil, backend.IfAbsent())
+	require.ErrorIs(t, err, errMoved)
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	require.Zero(t, remove)
 }

@@ -14,6 +14,12 @@ import (
 const (
 	pathMax     = 1000
 	foldersSync = false
+	foldersLock = false
+
+	mkdirTakesBits = false
+
+	// No flags are needed: a file is looked at before it is opened.
+	noWait, noFollow = 0, 0
 )
 
 // tryLock fails: without locks between processes there is no conditional write.
@@ -25,3 +31,6 @@ func unlock(*os.File) {}
 
 // changed is the time of the last modification, which a new name does not move: false.
 func changed(info fs.FileInfo) (time.Time, bool) { return info.ModTime(), false }
+
+// fileID is 0: files are told apart by their times and sizes alone.
+func fileID(fs.FileInfo) uint64 { return 0 }

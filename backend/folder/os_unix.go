@@ -3,7 +3,9 @@
 package folder
 
 import (
+	"io/fs"
 	"os"
+	"runtime"
 	"syscall"
 )
 
@@ -13,6 +15,13 @@ const (
 	pathMax = 1000
 
 	foldersSync = true
+	foldersLock = true
+
+	// mkdirTakesBits says that a folder can be made with a sticky bit in one step.
+	mkdirTakesBits = runtime.GOOS == "linux"
+
+	noWait   = syscall.O_NONBLOCK
+	noFollow = syscall.O_NOFOLLOW
 )
 
 // tryLock locks f exclusively, or returns errLocked.
@@ -31,3 +40,11 @@ func tryLock(f *os.File) error {
 }
 
 func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
+// fileID tells a file from others of its file system.
+func fileID(info fs.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Ino
+	}
+	return 0
+}

@@ -13,8 +13,14 @@ const (
 	// that a file is replaced or removed while others have it open.
 	pathMax = 0
 
-	// Windows syncs no directories.
+	// Windows syncs and locks no directories. A file that is open can't be made anew.
 	foldersSync = false
+	foldersLock = false
+
+	mkdirTakesBits = false
+
+	// No flags are needed: a file is looked at before it is opened.
+	noWait, noFollow = 0, 0
 )
 
 var (
@@ -51,3 +57,6 @@ func unlock(f *os.File) {
 
 // changed is the time of the last modification, which a new name does not move: false.
 func changed(info fs.FileInfo) (time.Time, bool) { return info.ModTime(), false }
+
+// fileID is 0: files are told apart by their times and sizes alone.
+func fileID(fs.FileInfo) uint64 { return 0 }

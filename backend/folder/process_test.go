@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -90,7 +91,7 @@ func increment(b backend.Backend, name string, acknowledged func(n int)) error {
 			return err
 		}
 		_, err = b.Put(ctx, name, state(n+1), c)
-		if errors.Is(err, backend.ErrPrecondition) {
+		if errors.Is(err, backend.ErrPrecondition) || errors.Is(err, backend.ErrUnavailable) {
 			continue
 		}
 		if err == nil && acknowledged != nil {
@@ -117,6 +118,33 @@ func TestProcessesCount(t *testing.T) {
 			require.Equal(t, processes*increments, parseState(t, o.Data))
 		})
 	}
+}
+
+// TestOwnDirectoryRemovedWhileCounting: nothing gets lost with the locks.
+func TestOwnDirectoryRemovedWhileCounting(t *testing.T) {
+	const processes = 4
+	dir := t.TempDir()
+	var counting sync.WaitGroup
+	for range processes {
+		cmd := command(t, "count, no sync", dir)
+		counting.Go(func() { assert.NoError(t, cmd.Run()) })
+	}
+	counted := make(chan struct{})
+	go func() {
+		defer close(counted)
+		counting.Wait()
+	}()
+	for removing := true; removing; {
+		select {
+		case <-counted:
+			removing = false
+		default:
+			_ = os.RemoveAll(filepath.Join(dir, ".strictkv"))
+		}
+	}
+	o, err := folder.New(dir).Get(t.Context(), "a/counter", "")
+	require.NoError(t, err)
+	require.Equal(t, processes*increments, parseState(t, o.Data))
 }
 
 var counters = []string{"counter", "a/counter", "a/b/counter", "z"}

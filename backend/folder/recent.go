@@ -18,12 +18,18 @@ const (
 	// the next change could leave it with the time of the last: file systems' clocks
 	// tick in up to 2 s.
 	quietMin = 3 * time.Second
+
+	// recentAge is for how long entries are used while others write to the folder. What is
+	// put there by hand is noted nowhere.
+	recentAge = 10 * time.Second
 )
 
-// contents are the entries of a folder at one instant.
+// contents are the entries of a folder at one instant, and maybe some that are gone.
 type contents struct {
 	entries []entry // in order
-	changed time.Time
+	read    time.Time
+	changed time.Time // zero: the next change may leave it
+	mark    mark      // of what the entries hold
 }
 
 // from is the index of the first entry that reaches: if one does, so do those after it.
@@ -37,7 +43,7 @@ func (c contents) from(reaches func(entry) bool) int {
 //
 // Contents are as good as read anew if the folder has not changed since. That shows in
 // its time of change, which every creation and removal moves, whichever process makes
-// it, and which nobody can set back.
+// it, and which nobody can set back. If it has changed, the journal tells what is new.
 type recent struct {
 	min   int
 	quiet time.Duration
@@ -53,10 +59,10 @@ type kept struct {
 
 func newRecent() *recent { return &recent{min: recentMin, quiet: quietMin} }
 
-// keep notes the contents of a folder, unless they are few, or their time of change does
-// not tell of the next one.
+// keep notes the contents of a folder, unless they are few, or nothing tells of the next
+// change.
 func (r *recent) keep(dir string, c contents) {
-	if len(c.entries) < r.min || c.changed.IsZero() {
+	if len(c.entries) < r.min || c.changed.IsZero() && c.mark == (mark{}) {
 		return
 	}
 	r.mu.Lock()
@@ -97,19 +103,62 @@ func (b *Backend) contents(
 ) (contents, error) {
 	if c, ok := b.recent.lookup(dir); ok {
 		now, err := b.disk.changed(dir)
-		if err == nil && now.Equal(c.changed) {
+		if err == nil && !c.changed.IsZero() && now.Equal(c.changed) {
+			return c, nil
+		}
+		if c, ok := b.renew(ctx, dir, base, c); ok {
 			return c, nil
 		}
 		b.recent.forget(dir)
 	}
-	files, changed, err := b.files(ctx, dir)
+	r, err := b.read(ctx, dir)
 	if err != nil {
 		return contents{}, err
 	}
-	if !changed.IsZero() {
+	if !r.changed.IsZero() || r.mark != (mark{}) {
 		match = func(entry) bool { return true } // The next page may want others.
 	}
-	c := contents{parseEntries(base, files, match), changed}
+	c := contents{parseEntries(base, r.files, match), r.began, r.changed, r.mark}
 	slices.SortFunc(c.entries, compare)
+	c.entries = slices.Compact(c.entries)
 	return c, nil
+}
+
+// renew adds to the contents of a folder what others have put there since.
+func (b *Backend) renew(ctx context.Context, dir, base string, c contents) (contents, bool) {
+	if age := b.now().Sub(c.read); age < 0 || age > recentAge {
+		return contents{}, false
+	}
+	h, err := b.lock(ctx, dir)
+	if err != nil {
+		return contents{}, false
+	}
+	files, end, ok := h.since(dir, c.mark)
+	h.release()
+	if !ok {
+		return contents{}, false
+	}
+	added := parseEntries(base, files, func(e entry) bool {
+		_, known := slices.BinarySearchFunc(c.entries, e, compare)
+		return !known
+	})
+	c.entries = merge(c.entries, added)
+	c.changed, c.mark = time.Time{}, end
+	return c, true
+}
+
+// merge returns entries that are in order together with others that are none of them. It
+// leaves them as they are: somebody may be reading them.
+func merge(entries, added []entry) []entry {
+	if len(added) == 0 {
+		return entries
+	}
+	slices.SortFunc(added, compare)
+	all := make([]entry, 0, len(entries)+len(added))
+	for _, e := range slices.Compact(added) {
+		i, _ := slices.BinarySearchFunc(entries, e, compare)
+		all = append(append(all, entries[:i]...), e)
+		entries = entries[i:]
+	}
+	return append(all, entries...)
 }

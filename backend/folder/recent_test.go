@@ -100,11 +100,12 @@ func TestChangedFoldersAreReadAgain(t *testing.T) {
 	require.Equal(t, []string{"c/007"}, rest(), "names of a folder made anew")
 }
 
-// TestYoungFoldersAreNotKept: within the tick of a change there may be another.
-func TestYoungFoldersAreNotKept(t *testing.T) {
+// TestYoungTimesAreNotTrusted: within the tick of a change there may be another.
+func TestYoungTimesAreNotTrusted(t *testing.T) {
 	b := filled(t, 10, quietMin)
 	names(t, b, backend.ListOptions{Limit: 1})
-	require.Empty(t, b.recent.kept)
+	require.Len(t, b.recent.kept, 1)
+	require.Zero(t, b.recent.kept[0].changed)
 	require.Greater(t, quietMin, 2*time.Second, "the tick of the coarsest file system, FAT")
 }
 

@@ -48,7 +48,7 @@ func clearBit(f *os.File, bit fs.FileMode) {
 // syncFolder makes durable what is in the folder, and the folder itself. If it is
 // gone, so is what was in it, and the folder above must tell.
 func (b *Backend) syncFolder(dir string) error {
-	f, err := b.disk.open(dir, os.O_RDONLY, 0)
+	f, err := b.disk.openDir(dir)
 	if dir != root && errors.Is(err, fs.ErrNotExist) {
 		return b.syncFolder(parent(dir))
 	}

@@ -147,6 +147,36 @@ func TestFoldersOfNoSync(t *testing.T) {
 	requireModes(t, b, false, false)
 }
 
+// TestDeathWhileAFolderIsMade: at any step. What a later write acknowledges is durable, its
+// folders too, also where the bit that tells of an unsettled folder takes a step of its own.
+func TestDeathWhileAFolderIsMade(t *testing.T) {
+	deep := strings.Repeat("/"+strings.Repeat("d", 199), 5)
+	for _, below := range []string{"", deep} {
+		for _, step := range []string{"mkdir", "chmod", "rename"} {
+			b := New(t.TempDir() + below)
+			require.NoError(t, b.prepare())
+			died := errors.New("died")
+			b.disk.fault = func(op, rel string) error {
+				if op == step || op == "remove" {
+					return died
+				}
+				return nil
+			}
+			_, err := b.Put(t.Context(), "a/b", nil, backend.IfAbsent())
+			if err == nil {
+				continue // One step did both.
+			}
+			require.ErrorIs(t, err, died, step)
+
+			b = New(b.disk.dir)
+			r := record(b)
+			_, err = b.Put(t.Context(), "a/c", nil, backend.IfAbsent())
+			require.NoError(t, err)
+			require.NotZero(t, r.reset()["."], "syncs of the folder above, after %s", step)
+		}
+	}
+}
+
 func TestFailedSyncs(t *testing.T) {
 	ctx, b := t.Context(), New(t.TempDir())
 	r := record(b)

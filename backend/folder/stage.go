@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"time"
-
-	"github.com/strictkv/strictkv/backend"
 )
 
 // Objects' entries begin with '+', '@' or '_'.
@@ -19,24 +17,35 @@ const (
 	// it lives, it finds its file gone, and its write fails without effect.
 	leftoverAge = time.Hour
 
+	// stampMax is by how much the time in an object may be before its write's effect. Who is
+	// held up for longer, before the lock or within, takes the time anew: an object that
+	// looked older than it is could count as garbage.
+	stampMax = 10 * time.Second
+
+	// Nobody else may lock what is locked here.
+	ownDirMode  fs.FileMode = 0o700
+	ownFileMode fs.FileMode = 0o600
+
 	copyMax = 64 << 10 // bytes of data up to which a copy is cheaper than a second write
 )
 
 // staged is a complete file that is not in force yet.
 type staged struct {
-	file    *os.File
-	path    string // empty once it has been renamed
-	version backend.Version
+	header
+	file *os.File
+	path string // empty once it has been renamed
 }
+
+// late reports whether the time in the file is not that of now.
+func (s *staged) late(now time.Time) bool { return now.Sub(s.time).Abs() > stampMax }
 
 // stage writes a temporary file with the data, and syncs it.
 func (b *Backend) stage(data []byte) (*staged, error) {
 	if err := b.prepare(); err != nil {
 		return nil, err
 	}
-	h := newHeader(data)
-	s := &staged{version: h.version()}
-	path := tempDir + "/" + string(s.version)
+	s := &staged{header: newHeader(data, b.now())}
+	path := tempDir + "/" + string(s.version())
 	mode := fileMode
 	if b.fsync != nil {
 		mode |= unsettledFile
@@ -49,27 +58,43 @@ func (b *Backend) stage(data []byte) (*staged, error) {
 		return nil, err
 	}
 	s.path = path
-	if err := b.fill(s.file, h, data); err != nil {
+	if err := b.fill(s, data); err != nil {
 		b.discard(s)
 		return nil, err
 	}
 	return s, nil
 }
 
-func (b *Backend) fill(f *os.File, h header, data []byte) error {
+func (b *Backend) fill(s *staged, data []byte) error {
+	if err := b.disk.try("fill", s.path); err != nil {
+		return err
+	}
 	first, rest := data, []byte(nil)
 	if len(data) > copyMax {
 		first, rest = nil, data
 	}
-	buf := append(h.append(make([]byte, 0, headerSize+len(first))), first...)
-	if _, err := f.Write(buf); err != nil {
+	buf := append(s.append(make([]byte, 0, headerSize+len(first))), first...)
+	if _, err := s.file.Write(buf); err != nil {
 		return err
 	}
 	if len(rest) > 0 {
-		if _, err := f.Write(rest); err != nil {
+		if _, err := s.file.Write(rest); err != nil {
 			return err
 		}
 	}
+	return b.syncFile(s.file)
+}
+
+// restamp makes now the time of a staged file's write.
+func (b *Backend) restamp(s *staged, now time.Time) error {
+	s.time = now
+	if _, err := s.file.WriteAt(s.append(nil), 0); err != nil {
+		return err
+	}
+	return b.syncFile(s.file)
+}
+
+func (b *Backend) syncFile(f *os.File) error {
 	if b.fsync == nil {
 		return nil
 	}
@@ -78,6 +103,9 @@ func (b *Backend) fill(f *os.File, h header, data []byte) error {
 
 // discard closes a staged file, and removes it unless it is in force.
 func (b *Backend) discard(s *staged) {
+	if s == nil {
+		return
+	}
 	_ = s.file.Close()
 	if s.path != "" {
 		_ = b.disk.remove(s.path)
@@ -91,8 +119,11 @@ func (b *Backend) prepare() error {
 	if b.ready {
 		return nil
 	}
-	for _, dir := range []string{root, lockDir, tempDir} {
-		if err := os.MkdirAll(b.disk.dir+"/"+dir, folderMode); err != nil {
+	if err := os.MkdirAll(b.disk.dir, folderMode); err != nil {
+		return err
+	}
+	for _, dir := range []string{ownDir, lockDir, tempDir} {
+		if err := makePrivate(b.disk.dir + "/" + dir); err != nil {
 			return err
 		}
 	}
@@ -104,6 +135,22 @@ func (b *Backend) prepare() error {
 	b.removeLeftovers()
 	b.ready = true
 	return nil
+}
+
+// makePrivate makes a directory that others can't enter, or sees to it that they can't.
+func makePrivate(dir string) error {
+	err := os.Mkdir(dir, ownDirMode)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm()&^ownDirMode == 0 {
+		return err
+	}
+	if err := os.Chmod(dir, info.Mode().Perm()&ownDirMode); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil // It is another's.
 }
 
 // again calls f, and once more if it misses the store's directories: they may have
@@ -125,7 +172,12 @@ func (b *Backend) again(f func() error) error {
 // removeLeftovers removes the temporary files of writers that died. What fails is
 // left to the next process.
 func (b *Backend) removeLeftovers() {
-	names, _ := b.disk.names(tempDir)
+	dir, err := b.disk.openDir(tempDir)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
 	for _, name := range names {
 		path := tempDir + "/" + name
 		info, err := os.Stat(b.disk.dir + "/" + path)

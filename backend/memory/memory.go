@@ -41,13 +41,17 @@ var _ backend.Backend = (*Backend)(nil)
 type Option func(*Backend)
 
 // WithClock makes now the store's clock, which answers tell, and Info.Modified is read
-// from; the default is time.Now. It is called with the store locked, and must not call it.
+// from; the default is the wall clock. It is called with the store locked, and must not call it.
 func WithClock(now func() time.Time) Option { return func(b *Backend) { b.now = now } }
 
 // New returns an empty backend, which is safe for concurrent use. Its versions
 // never recur, not even after a Delete.
 func New(options ...Option) *Backend {
-	b := &Backend{objects: make(map[string]object), now: time.Now}
+	b := &Backend{
+		objects: make(map[string]object),
+		// A monotonic clock stands still in sleep.
+		now: func() time.Time { return time.Now().Round(0) },
+	}
 	for _, o := range options {
 		o(b)
 	}

@@ -179,3 +179,16 @@ func listAll(b *testing.B, m *memory.Backend, o backend.ListOptions) {
 		}
 	}
 }
+
+// TestTimesAreOfTheWallClock: a monotonic one stands still while the machine sleeps.
+func TestTimesAreOfTheWallClock(t *testing.T) {
+	b := memory.New()
+	at, err := b.Put(t.Context(), "name", nil, backend.IfAbsent())
+	require.NoError(t, err)
+	o, err := b.Get(t.Context(), "name", "")
+	require.NoError(t, err)
+	for _, told := range []time.Time{at.Time, o.Time} {
+		assert.NotZero(t, told)
+		assert.Equal(t, told.Round(0).String(), told.String())
+	}
+}

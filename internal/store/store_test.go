@@ -117,7 +117,7 @@ func TestOutcomeOfAWrite(t *testing.T) {
 		{"a deadline within the adapter", all(context.DeadlineExceeded, 1), store.Unknown,
 			context.DeadlineExceeded, 1},
 		{"not found", all(backend.ErrNotFound, 1), store.Unknown, backend.ErrNotFound, 1},
-		{"corrupt", all(backend.ErrCorrupt, 1), store.Unknown, backend.ErrCorrupt, 1},
+		{"corrupt", all(backend.ErrCorrupt, 1), store.NotApplied, backend.ErrCorrupt, 1},
 		{"unknown, whatever else it matches",
 			all(errors.Join(backend.ErrUnavailable, backend.ErrOutcomeUnknown), 1), store.Unknown,
 			backend.ErrOutcomeUnknown, 1},

@@ -130,7 +130,7 @@ func classify(err error) Result {
 		return Refused
 	case errors.Is(err, backend.ErrThrottled), errors.Is(err, backend.ErrUnavailable),
 		errors.Is(err, backend.ErrBucketNotFound), errors.Is(err, backend.ErrDenied),
-		errors.Is(err, backend.ErrInvalid):
+		errors.Is(err, backend.ErrInvalid), errors.Is(err, backend.ErrCorrupt):
 		return NotApplied
 	}
 	return Unknown
