@@ -85,19 +85,20 @@ func (r *Resolver) Settle(ctx context.Context, s store.Snapshot, role Role) (Rea
 		if rd.Final() || !role.Writer && rd.readable() {
 			return rd, nil
 		}
-		wait := r.grace(rd, role)
-		if wait <= 0 {
-			settled, err := r.kill(ctx, rd, pause)
-			if err != nil || settled.Cell != nil {
-				return settled, err
+		wait := min(r.interval(rd, pause), r.grace(rd, role))
+		switch {
+		case wait <= 0:
+			settled, kerr := r.kill(ctx, rd, pause)
+			if kerr != nil || settled.Cell != nil {
+				return settled, kerr
 			}
-		} else if err := r.rt.Sleep(ctx, min(r.interval(rd, pause), wait)); err != nil {
-			return Reading{}, err
+			s, err = r.Read(ctx, rd.Name)
+		case rd.Cell.Intent.Mode == cell.Staged: // its missing members tell
+			s, err = rd.Snapshot, r.rt.Sleep(ctx, wait)
+		default:
+			s, err = r.again(ctx, rd.Snapshot, wait)
 		}
-		if s = rd.Snapshot; wait > 0 && rd.Cell.Intent.Mode == cell.Staged {
-			continue // its missing members tell
-		}
-		if s, err = r.Read(ctx, s.Name); err != nil {
+		if err != nil {
 			return Reading{}, err
 		}
 	}
