@@ -106,6 +106,9 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 		if over, err := a.conclude(how, err); over {
 			return true, err
 		}
+		if err := t.blocked(p.members); err != nil {
+			return true, err
+		}
 		rerun, err := t.refresh(a, p)
 		if err != nil || rerun {
 			return err != nil, err

@@ -142,6 +142,8 @@ type txn struct {
 	// failures counts attempts that came to nothing; torn is how much those were torn apart
 	// of which some intent had landed.
 	failures, torn int
+	// blocks counts those that a store refused at the version that it reports.
+	blocks int
 	// locks are held once the transaction has escalated, unless it is tooWide for that.
 	locks   *locks
 	tooWide bool

@@ -203,6 +203,9 @@ func (t *txn) placeFirst(m *member, p *plan) (*attempt, error) {
 	if err == nil {
 		err = t.failed()
 	}
+	if err == nil {
+		err = t.blocked(p.members)
+	}
 	return nil, err
 }
 
@@ -229,11 +232,16 @@ func (t *txn) chaseFirst(m *member) (won *attempt, err error) {
 		},
 	})
 	t.learn(m)
+	var refused []*member
 	for _, a := range rest {
 		a.die()
+		refused = append(refused, a.members...)
 		if ferr := t.failed(); err == nil {
 			err = ferr
 		}
+	}
+	if won == nil && err == nil {
+		err = t.blocked(refused)
 	}
 	if won != nil {
 		won.ctx = t.ctx

@@ -285,7 +285,8 @@ func (l *locks) try(ctx context.Context, m *member) (landed bool, err error) {
 			return false, nil
 		}
 	}
-	return false, fmt.Errorf("lock %q: %w", t.e.st.FullName(m.e.name), backend.ErrUnavailable)
+	return false, fmt.Errorf("lock %q: refused or unknown %d times at the version that the store "+
+		"reports: %w", t.e.st.FullName(m.e.name), resendsMax, backend.ErrUnavailable)
 }
 
 // outdated tells whether the function must run again, as a value that it saw had changed
