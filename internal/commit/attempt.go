@@ -194,8 +194,10 @@ func (a *attempt) run(p *plan) (end, error) {
 	if a.mode != cell.Pending {
 		return committed, nil
 	}
+	h := a.beat(validateBeatsMax, nil)
 	a.stale, err = a.validatePlan(p)
-	if err != nil || a.stale {
+	h.stop(false)
+	if err != nil || a.stale || h.gone {
 		return dead, err // the commit write was not sent, and never will be
 	}
 	return a.commitPrimary()

@@ -6,21 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
-)
-
-// Limits of locks.
-const (
-	// heartbeatMax is how long heartbeats protect the locks of one attempt.
-	heartbeatMax = 30 * time.Second
-	// heartbeatMin is the shortest time between two heartbeats.
-	heartbeatMin = 10 * time.Millisecond
 )
 
 // locks are what an escalated transaction holds: the intents of one pending attempt.
@@ -36,17 +27,13 @@ const (
 //	lost     somebody has dropped the primary's intent                  dead
 //
 // Intents name the primary alone. The list of members is in the mark that the commit write
-// leaves. Others wait for an escalated transaction until their patience has run out, and
-// begin anew when its primary has changed: so it is rewritten in time (a heartbeat), as
-// long as the user's function takes, within limits.
+// leaves. Heartbeats keep others waiting as long as the user's function takes, within limits.
 type locks struct {
 	t *txn
 	a *attempt // its members in the order of locking
 	// held are the members by name.
-	held map[string]*member
-	// cancel ends the heartbeats at once, halt after the one that is under way.
-	cancel        func()
-	halt, stopped seam.Event
+	held  map[string]*member
+	heart *heart
 
 	mu   seam.Mutex // guards lost, and txn.claimed while keys are being locked
 	lost bool
@@ -56,54 +43,10 @@ type locks struct {
 var errLost = errors.New("locks lost")
 
 func (t *txn) newLocks(a *attempt) *locks {
-	rt := t.e.rt
-	ctx, cancel := rt.WithCancel(t.ctx)
 	m := a.members[0]
-	l := &locks{
-		t: t, a: a, held: map[string]*member{m.e.name: m},
-		cancel: cancel, halt: rt.NewEvent(), stopped: rt.NewEvent(),
-	}
-	rt.Go(func() {
-		defer l.stopped.Set()
-		until := rt.Now().Add(heartbeatMax)
-		for rt.Now().Before(until) {
-			short, stop := rt.WithTimeout(ctx, l.interval())
-			err := l.halt.Wait(short)
-			stop()
-			if err == nil || ctx.Err() != nil || !l.beat(ctx, m) {
-				return
-			}
-		}
-	})
+	l := &locks{t: t, a: a, held: map[string]*member{m.e.name: m}}
+	l.heart = a.beat(lockBeatsMax, l.lose)
 	return l
-}
-
-// interval is the time between two heartbeats.
-func (l *locks) interval() time.Duration { return max(l.t.e.rs.Patience()/2, heartbeatMin) }
-
-// beat rewrites the primary, beside the user's function: of the member it uses what has
-// landed alone. It returns false when that does not hold the intent any more:
-// then the attempt is dead, as its commit write has not been sent.
-func (l *locks) beat(ctx context.Context, m *member) bool {
-	rs, st := l.t.e.rs, l.t.e.st
-	res, s, _ := rs.Send(ctx, st.Prepare(m.landed, cell.Fence(m.landed.Cell)))
-	switch res {
-	case store.Applied:
-		m.landed = s
-		return true
-	case store.NotApplied:
-		return true
-	}
-	s, err := rs.Fetch(ctx, m.landed.Name)
-	if err != nil {
-		return true
-	}
-	if s.Cell.Holds(l.a.id) {
-		m.landed = s
-		return true
-	}
-	l.lose()
-	return false
 }
 
 // lose says that the attempt is, or is to be, dead.
@@ -342,12 +285,7 @@ func (l *locks) finish() error {
 
 // stop ends the heartbeats, at once or after the one that is under way.
 func (l *locks) stop(now bool) {
-	if now {
-		l.cancel()
-	}
-	l.halt.Set()
-	_ = l.stopped.Wait(context.Background())
-	l.cancel()
+	l.heart.stop(now)
 	rest := l.a.members[1:]
 	slices.SortFunc(rest, func(a, b *member) int { return strings.Compare(a.e.name, b.e.name) })
 }
