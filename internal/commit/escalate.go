@@ -152,7 +152,7 @@ func (t *txn) escalate(used []*entry) error {
 		if err := t.settle([]*member{m}); err != nil {
 			return err
 		}
-		relieved, err := t.makeRoom(m, 1)
+		relieved, err := t.makeRoom(t.ctx, m, 1)
 		switch {
 		case err != nil:
 			return err

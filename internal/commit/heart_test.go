@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
+	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
 )
 
@@ -144,5 +146,72 @@ func TestLessPatienceThanTheOwnerOfLocks(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 5, runs, "the locks were lost")
 		assert.GreaterOrEqual(t, <-waited, 10*time.Second)
+	})
+}
+
+// An error while several keys are being locked is returned at once, and nothing stays locked,
+// whatever the others are waiting for.
+func TestAnErrorWhileLockingIsReturnedAtOnce(t *testing.T) {
+	for name, other := range map[string]func(ctx context.Context, w *world) error{
+		"a write hangs": func(ctx context.Context, _ *world) error {
+			<-ctx.Done()
+			return backend.ErrOutcomeUnknown
+		},
+		"another's locks are waited for": func(_ context.Context, w *world) error {
+			w.overwrite("=b", 5)
+			r := w.Rival(1, cell.Pending, "=b")
+			r.Intent.Priority.Time = -1 << 63
+			r.Place("=b")
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.Value(1, "=a", "=b", "=c")
+				h := w.handle()
+				h.tear()
+				h.Before(faulty.Put, "=b", 3, func(ctx context.Context) error {
+					return other(ctx, w)
+				})
+				h.meanwhile("=c", 0, func() {})
+				h.Before(faulty.Put, "=c", 3, func(context.Context) error {
+					pass(10 * time.Millisecond)
+					return backend.ErrDenied
+				})
+				began := time.Now()
+				_, err := h.tx(background, update("new", "=a", "=b", "=c"))
+				require.ErrorIs(t, err, backend.ErrDenied)
+				assert.Less(t, time.Since(began), patience/4)
+				synctest.Wait()
+				pass(patience / 4)
+				for _, name := range []string{"=a", "=c"} {
+					c, _ := w.Cell(name)
+					assert.Nil(t, c.Intent, name)
+				}
+			})
+		})
+	}
+}
+
+// The same where the values are written.
+func TestAnErrorUnderLocksIsReturnedAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=b", "=c")
+		h := w.handle()
+		h.tear()
+		h.Before(faulty.Put, "=b", 4, func(ctx context.Context) error {
+			<-ctx.Done()
+			return backend.ErrOutcomeUnknown
+		})
+		h.Before(faulty.Put, "=c", 4, func(context.Context) error { return backend.ErrDenied })
+		began := time.Now()
+		_, err := h.tx(background, update("new", "=a", "=b", "=c"))
+		require.ErrorIs(t, err, backend.ErrDenied)
+		assert.Less(t, time.Since(began), patience/4)
+		h.drain()
+		for _, name := range []string{"=a", "=b", "=c"} {
+			c, _ := w.Cell(name)
+			assert.Nil(t, c.Intent, name)
+		}
 	})
 }

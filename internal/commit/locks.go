@@ -34,9 +34,14 @@ type locks struct {
 	// held are the members by name.
 	held  map[string]*member
 	heart *heart
+	// ctx is that of their requests; it ends with the transaction's, or by the first error.
+	ctx    context.Context
+	cancel func()
 
-	mu   seam.Mutex // guards lost, and txn.claimed while keys are being locked
+	mu   seam.Mutex // guards all below, and txn.claimed while keys are being locked
 	lost bool
+	// failure is the first error, which ends the transaction.
+	failure error
 }
 
 // errLost says that an escalated attempt is dead.
@@ -45,6 +50,7 @@ var errLost = errors.New("locks lost")
 func (t *txn) newLocks(a *attempt) *locks {
 	m := a.members[0]
 	l := &locks{t: t, a: a, held: map[string]*member{m.e.name: m}}
+	l.ctx, l.cancel = t.e.rt.WithCancel(t.ctx)
 	l.heart = a.beat(lockBeatsMax, l.lose)
 	return l
 }
@@ -84,12 +90,39 @@ func (l *locks) lockAll(used []*entry) error {
 	if l.t.tooWide = len(l.a.members) > cell.MembersMax; l.t.tooWide {
 		return errLost
 	}
-	err := seam.Each(l.t.e.rt, len(todo), func(i int) error { return l.lock(todo[i]) })
+	err := l.each(todo, l.lock)
 	for _, e := range used {
 		m := newMember(e)
 		l.held[e.name].action, l.held[e.name].value = m.action, m.value
 	}
 	return err
+}
+
+// each does something with several members at once. An error of one ends what is under way
+// with the others: nobody is to be kept waiting by locks that are of no use any more.
+func (l *locks) each(members []*member, f func(*member) error) error {
+	err := seam.Each(l.t.e.rt, len(members), func(i int) error {
+		err := f(members[i])
+		if err != nil && !errors.Is(err, errLost) {
+			l.fail(err)
+		}
+		return err
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failure != nil {
+		return l.failure
+	}
+	return err
+}
+
+func (l *locks) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failure == nil {
+		l.failure = err
+		l.cancel()
+	}
 }
 
 // lock locks a key at whatever version it has.
@@ -98,7 +131,7 @@ func (l *locks) lock(m *member) error {
 		if err := l.settle(m, refusals == 0); err != nil {
 			return err
 		}
-		relieved, err := l.t.makeRoom(m, 0)
+		relieved, err := l.t.makeRoom(l.ctx, m, 0)
 		switch {
 		case err != nil:
 			return err
@@ -120,7 +153,7 @@ func (l *locks) lock(m *member) error {
 // read.
 func (l *locks) settle(m *member, first bool) error {
 	t := l.t
-	tx, err := t.e.rs.Claim(t.ctx, m.e.name)
+	tx, err := t.e.rs.Claim(l.ctx, m.e.name)
 	if !tx.IsZero() {
 		l.mu.Lock()
 		t.claimed = append(t.claimed, leftover{name: m.e.name, tx: tx})
@@ -130,7 +163,7 @@ func (l *locks) settle(m *member, first bool) error {
 		return err
 	}
 	if m.base = t.latest(m.e); first && t.e.rs.Doubted(m.e.name) {
-		s, err := t.e.rs.Fetch(t.ctx, m.e.name)
+		s, err := t.e.rs.Fetch(l.ctx, m.e.name)
 		if err != nil {
 			return err
 		}
@@ -139,14 +172,14 @@ func (l *locks) settle(m *member, first bool) error {
 	if m.base.Final() {
 		return nil
 	}
-	m.base, err = t.e.rs.Settle(t.ctx, m.base.Snapshot, t.writer())
+	m.base, err = t.e.rs.Settle(l.ctx, m.base.Snapshot, t.writer())
 	return err
 }
 
 // place sends a lock. If the cell has changed, it is to be tried again: what decides the
 // attempt is the primary alone.
 func (l *locks) place(m *member) error {
-	_, err := l.try(l.t.ctx, m)
+	_, err := l.try(l.ctx, m)
 	if m.result == store.Unknown && err == nil {
 		m.result = store.Applied
 		l.t.e.rs.Replaced(m.write)
@@ -162,7 +195,7 @@ func (l *locks) chase(m *member) (err error) {
 	var mu seam.Mutex // guards won and unknown
 	var won *member
 	unknown := false
-	m.refused, err = t.e.rs.Chase(t.ctx, resolve.Chase{
+	m.refused, err = t.e.rs.Chase(l.ctx, resolve.Chase{
 		Base: m.base, Priority: t.priority, GivenUp: l.isLost,
 		Try: func(
 			ctx context.Context, rd resolve.Reading, f cell.Fold,
@@ -257,13 +290,12 @@ func (l *locks) outdated(tx *Tx) (changed bool, err error) {
 // write replaces. An answer other than "applied" is taken for the loss of the locks.
 func (l *locks) finish() error {
 	t := l.t
-	err := seam.Each(t.e.rt, len(l.a.members), func(i int) error {
-		m := l.a.members[i]
-		if i == 0 || m.action == cell.Lock {
+	err := l.each(l.a.members[1:], func(m *member) error {
+		if m.action == cell.Lock {
 			return nil
 		}
 		w := t.e.st.Prepare(m.landed, cell.Amend(m.landed.Cell, l.a.intent(m)))
-		res, s, err := t.e.rs.Send(t.ctx, w)
+		res, s, err := t.e.rs.Send(l.ctx, w)
 		switch res {
 		case store.Applied:
 			m.landed = s
@@ -276,7 +308,7 @@ func (l *locks) finish() error {
 		}
 		return errLost
 	})
-	l.stop(false)
+	l.stop(err != nil)
 	if err == nil && l.isLost() {
 		return errLost
 	}
@@ -286,6 +318,7 @@ func (l *locks) finish() error {
 // stop ends the heartbeats, at once or after the one that is under way.
 func (l *locks) stop(now bool) {
 	l.heart.stop(now)
+	l.cancel()
 	rest := l.a.members[1:]
 	slices.SortFunc(rest, func(a, b *member) int { return strings.Compare(a.e.name, b.e.name) })
 }
