@@ -102,6 +102,10 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 				return true, err
 			}
 		}
+		if a.mode != cell.Pending && !t.seal() {
+			t.startStale(p)
+			return false, nil
+		}
 		how, err := a.run(p)
 		if over, err := a.conclude(how, err); over {
 			return true, err
@@ -199,6 +203,9 @@ func (a *attempt) run(p *plan) (end, error) {
 	h.stop(false)
 	if err != nil || a.stale || h.gone {
 		return dead, err // the commit write was not sent, and never will be
+	}
+	if a.stale = !a.t.seal(); a.stale {
+		return dead, nil
 	}
 	return a.commitPrimary()
 }
@@ -408,6 +415,7 @@ func (a *attempt) succeed() {
 func (a *attempt) die() {
 	t := a.t
 	t.e.stats.Refused.Add(1)
+	t.unseal()
 	t.replaced(a)
 	landed, refused := 0, 0
 	for _, m := range a.members {

@@ -160,6 +160,8 @@ type txn struct {
 	turn *turn.Turn[*txn]
 	own  turn.Turn[*txn]
 	ride ride
+	// group is set for a transaction that commits for a group.
+	group *group
 	// lined says that it has had a place in line; solo that it takes no turns any more; slow
 	// that its function takes longer than a group waits.
 	lined, solo, slow bool

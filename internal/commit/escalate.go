@@ -95,6 +95,8 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 		return false, nil
 	case (&plan{members: l.a.members}).needless():
 		return t.finishReads(tx, nil)
+	case !t.seal():
+		return false, nil
 	}
 	if err = l.finish(); errors.Is(err, errLost) {
 		return l.again()
