@@ -302,13 +302,31 @@ var bugs = []bug{
 	},
 	{
 		"a group commits what a rider has done who left before", "internal/commit/group.go",
-		`g.committing = g.committing && !r.ride.Gone()`,
-		`_ = r`, "crowd",
+		`		if r.ride.Gone() {
+			return false
+		}
+	}
+	return true
+}
+
+// without`,
+		`		_ = r
+	}
+	return true
+}
+
+// without`, "crowd",
 	},
 	{
 		"a rider leaves a committing group without doubt", "internal/commit/group.go",
-		`	if !g.committing || !slices.Contains(g.riders, t) {`,
-		`	if g.committing || !slices.Contains(g.riders, t) {`, "crowd",
+		`	if !g.committing {
+		return err
+	}
+	t.e`,
+		`	if g.committing {
+		return err
+	}
+	t.e`, "crowd",
 	},
 	{
 		"a group forgets what its riders have read", "internal/commit/group.go",
@@ -375,8 +393,10 @@ var bugs = []bug{
 	},
 	{
 		"a lock that is not given its value", "internal/commit/locks.go",
-		`if i == 0 || m.action == cell.Lock {`,
-		`if i != 1 || m.action == cell.Lock {`, "",
+		`		if m.action == cell.Lock {
+			return nil`,
+		`		if m != l.a.members[1] || m.action == cell.Lock {
+			return nil`, "",
 	},
 	{
 		"an intent not sent after the hot one", "internal/commit/attempt.go",
