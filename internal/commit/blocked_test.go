@@ -86,6 +86,28 @@ func TestStoreThatGoesOnRefusing(t *testing.T) {
 	}
 }
 
+// The commit write of a validated attempt is refused, again and again: that may be in doubt,
+// but it ends.
+func TestStoreThatRefusesTheCommitWrite(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=r")
+		h := w.handle()
+		h.must(func(tx *commit.Tx) error { return look(tx, "=r") })
+		h.Before(faulty.Get, "=r", 1, func(context.Context) error {
+			h.Refuse("=a")
+			return nil
+		})
+		began := time.Now()
+		_, err := h.tx(background, copyOf("=r", "=a"))
+		require.Error(t, err)
+		assert.Less(t, h.puts(), 20)
+		assert.Less(t, time.Since(began), time.Minute)
+		h.Refuse()
+		h.drain()
+		w.writable("=a")
+	})
+}
+
 // That a store refuses now and then, and takes the write afterwards, is no error.
 func TestStoreThatRefusesForAWhile(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -106,28 +106,3 @@ func TestACrowdDoesNotDependOnWhoAsks(t *testing.T) {
 		})
 	}
 }
-
-// A store refuses every fence, although the member is still at the version that it reports.
-func TestFencesThatAreRefusedForGood(t *testing.T) {
-	for _, mode := range []cell.Mode{cell.Staged, cell.Pending} {
-		inWorld(t, func(w *world) {
-			w.Value(1, "=a", "=b")
-			w.Rival(50, mode, "=b", "=a").Place("=a")
-			c := w.client()
-			c.Refuse("=a", "=b")
-			ctx, leave := context.WithCancel(background)
-			defer leave()
-			c.Every(func(context.Context, faulty.Op, *faulty.Answer) {
-				if c.requests(faulty.Put) > 100 {
-					leave() // else it would go on without time going by
-				}
-			})
-			began := time.Now()
-			_, err := c.rs.Effective(ctx, "=a", writer(1))
-			require.ErrorIs(t, err, backend.ErrUnavailable)
-			assert.ErrorContains(t, err, "refused")
-			assert.Greater(t, time.Since(began), time.Second, "it pauses")
-			assert.Less(t, time.Since(began), time.Minute)
-		})
-	}
-}

@@ -457,7 +457,7 @@ var branches = []struct {
 		{"a key that is not known is taken to be absent", `store.NoObject(e.name)}`, ""},
 		{"needless: deletes of what is absent, and locks", `m.e.setRead(m.base)`, ""},
 		{"not needless", `!m.base.Absent() { return false`, ""},
-		{"a member is full of marks", `return true, t.e.rs.Relieve(t.ctx, m.base, extra)`, ""},
+		{"a member is full of marks", `return true, t.e.rs.Relieve(ctx, m.base, extra)`, ""},
 	}},
 	{"commit/validate.go", []branch{
 		{"a member that was not sent is undecided",
@@ -574,7 +574,7 @@ var branches = []struct {
 	}},
 	{"store/share.go", []branch{
 		{"a read is shared", `case f.seen.Proved > after:`, ""},
-		{"a shared read has failed", `case f.err != nil:`, ""},
+		{"a shared read has failed", `case err != nil || f.err != nil:`, ""},
 	}},
 	{"store/value.go", []branch{
 		{"an upload was refused: an earlier copy has landed", `case Refused:`, ""},
