@@ -12,6 +12,9 @@ import (
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
+// validateBeatsMax is how long heartbeats protect an attempt that is being validated.
+const validateBeatsMax = 5 * time.Minute
+
 // yieldPart is the part of a write's latency that a first attempt leaves to others who want
 // the same hot key.
 const yieldPart = 4
@@ -198,10 +201,10 @@ func (a *attempt) run(p *plan) (end, error) {
 	if a.mode != cell.Pending {
 		return committed, nil
 	}
-	h := a.beat(validateBeatsMax, nil)
+	m, gone := a.members[0], false
+	h := a.t.e.rs.Beat(a.ctx, a.id, m.landed, validateBeatsMax, nil)
 	a.stale, err = a.validatePlan(p)
-	h.stop(false)
-	if err != nil || a.stale || h.gone {
+	if m.landed, gone = h.Stop(false); gone || a.stale || err != nil {
 		return dead, err // the commit write was not sent, and never will be
 	}
 	if a.stale = !a.t.seal(); a.stale {

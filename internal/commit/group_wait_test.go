@@ -5,11 +5,13 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
@@ -75,6 +77,45 @@ func TestWhoLeavesAGroupThatHasSentNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The same where there is nothing to write in the end: what the others have read must not be of
+// one who was told that he has done nothing.
+func TestWhoLeavesAGroupThatWritesNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Write(1, cell.Delete, cell.Value{}, "=a")
+		h := w.handle()
+		remove := func(saw *string) func(tx *commit.Tx) error {
+			return func(tx *commit.Tx) error {
+				v, err := tx.Read("=a")
+				if err == nil || errors.Is(err, backend.ErrNotFound) {
+					*saw, err = string(v), tx.Delete("=a")
+				}
+				return err
+			}
+		}
+		h.After(faulty.Put, "=a", 1, func(*faulty.Answer) { pass(time.Second) })
+		h.must(write("old", "=a"))
+		h.start(remove(new(string)))
+		h.slow("=a", 3*time.Second)
+		left := make(chan error)
+		go func() {
+			ctx, cancel := context.WithTimeout(background, 2*time.Second)
+			defer cancel()
+			left <- h.engine.Run(ctx, commit.Options{}, write("left", "=a"))
+		}()
+		synctest.Wait()
+		var first, last string
+		for _, err := range h.all(remove(&first), remove(&last)) {
+			require.NoError(t, err)
+		}
+		err := <-left
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		if !errors.Is(err, commit.ErrInDoubt) {
+			assert.Empty(t, first, "he has done nothing")
+		}
+		assert.Empty(t, last)
+	})
 }
 
 // meanwhileBusy makes something happen once the transaction of busy has written =a.

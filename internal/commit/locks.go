@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
@@ -13,6 +14,9 @@ import (
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 )
+
+// lockBeatsMax is how long heartbeats protect the locks of one attempt.
+const lockBeatsMax = 30 * time.Second
 
 // locks are what an escalated transaction holds: the intents of one pending attempt.
 //
@@ -33,7 +37,7 @@ type locks struct {
 	a *attempt // its members in the order of locking
 	// held are the members by name.
 	held  map[string]*member
-	heart *heart
+	heart *resolve.Heart
 	// ctx is that of their requests; it ends with the transaction's, or by the first error.
 	ctx    context.Context
 	cancel func()
@@ -51,7 +55,7 @@ func (t *txn) newLocks(a *attempt) *locks {
 	m := a.members[0]
 	l := &locks{t: t, a: a, held: map[string]*member{m.e.name: m}}
 	l.ctx, l.cancel = t.e.rt.WithCancel(t.ctx)
-	l.heart = a.beat(lockBeatsMax, l.lose)
+	l.heart = t.e.rs.Beat(t.ctx, a.id, m.landed, lockBeatsMax, l.lose)
 	return l
 }
 
@@ -317,7 +321,7 @@ func (l *locks) finish() error {
 
 // stop ends the heartbeats, at once or after the one that is under way.
 func (l *locks) stop(now bool) {
-	l.heart.stop(now)
+	l.a.members[0].landed, _ = l.heart.Stop(now)
 	l.cancel()
 	rest := l.a.members[1:]
 	slices.SortFunc(rest, func(a, b *member) int { return strings.Compare(a.e.name, b.e.name) })

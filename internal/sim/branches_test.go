@@ -217,7 +217,7 @@ const (
 	unfinished    = `case a.mode == cell.Pending, len(a.unsent) > 0:`
 	lockedPrimary = `how, err := a.landWave(p, a.members)`
 	gaveValue     = `res, s, err := t.e.rs.Send(l.ctx, w)`
-	beaten        = `res, s, _ := rs.Send(short, st.Prepare(m.landed, cell.Fence(m.landed.Cell)))`
+	beaten        = `res, s, _ := h.r.Send(short, st.Prepare(h.at, cell.Fence(h.at.Cell)))`
 )
 
 // branches are the cases of the protocol, in its words. Those of condemned tombstones and
@@ -400,9 +400,9 @@ var branches = []struct {
 		{"escalated: a value's outcome is unknown", gaveValue, `res == store.Unknown`},
 		{"escalated: the locks turn out to be lost", gaveValue, `res == store.Refused`},
 	}},
-	{"commit/heart.go", []branch{
-		{"heartbeat of locks", beaten, `res == store.Applied && h.a.locking`},
-		{"heartbeat during a validation", beaten, `res == store.Applied && !h.a.locking`},
+	{"resolve/heart.go", []branch{
+		{"heartbeat of locks", beaten, `res == store.Applied && h.lost != nil`},
+		{"heartbeat during a validation", beaten, `res == store.Applied && h.lost == nil`},
 		{"heartbeat: unknown", beaten, `res == store.Unknown`},
 		{"heartbeat: the primary does not hold the intent", `h.gone = true return false`, ""},
 		{"heartbeat: the last one is not waited for", `_ = h.stopped.Wait(ctx) cancel()`,

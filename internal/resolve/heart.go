@@ -1,4 +1,4 @@
-package commit
+package resolve
 
 import (
 	"context"
@@ -7,14 +7,11 @@ import (
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
 )
 
 // Limits of heartbeats.
 const (
-	// lockBeatsMax is how long heartbeats protect the locks of one attempt, while its function
-	// runs; validateBeatsMax is how long they protect an attempt that is being validated.
-	lockBeatsMax     = 30 * time.Second
-	validateBeatsMax = 5 * time.Minute
 	// beatMin and beatMax bound the time between two heartbeats. The latter is for handles
 	// with less patience than this one; a store may take no more than one write per second of
 	// an object.
@@ -30,44 +27,47 @@ const (
 	graceLatencies = 2
 )
 
-// heart rewrites the primary of a pending attempt from time to time, while something else
+// Heart rewrites the primary of a pending attempt from time to time, while something else
 // keeps it from committing: others wait for it until their patience has run out, and begin
 // anew when its primary has changed.
-type heart struct {
-	a *attempt
-	// m is the primary, of which the heart alone uses what has landed until it is stopped.
-	m *member
-	// lost is called when the primary does not hold the intent any more; gone is set then.
-	lost func()
+type Heart struct {
+	r  *Resolver
+	tx txid.ID
+	// at is the primary as it was last seen to hold the intent; gone says that it does not any
+	// more, and lost is called then.
+	at   store.Snapshot
 	gone bool
+	lost func()
 	// cancel ends the heartbeats at once, halt after the one that is under way.
 	cancel        func()
 	halt, stopped seam.Event
 }
 
-// beat begins the heartbeats of an attempt whose primary has landed. They end by stop, at the
-// latest after a while.
-func (a *attempt) beat(most time.Duration, lost func()) *heart {
-	rt := a.t.e.rt
-	ctx, cancel := rt.WithCancel(a.ctx)
-	h := &heart{
-		a: a, m: a.members[0], lost: lost,
-		cancel: cancel, halt: rt.NewEvent(), stopped: rt.NewEvent(),
+// Beat begins the heartbeats of the handle's own attempt, whose intent has landed in its primary.
+// They end by Stop, or after a while. If the intent is found to be gone, lost is called, if it is
+// not nil: the attempt is dead, as its commit write has not been sent.
+func (r *Resolver) Beat(
+	ctx context.Context, tx txid.ID, primary store.Snapshot, most time.Duration, lost func(),
+) *Heart {
+	ctx, cancel := r.rt.WithCancel(ctx)
+	h := &Heart{
+		r: r, tx: tx, at: primary, lost: lost,
+		cancel: cancel, halt: r.rt.NewEvent(), stopped: r.rt.NewEvent(),
 	}
-	rt.Go(func() {
+	r.rt.Go(func() {
 		defer h.stopped.Set()
-		h.run(ctx, rt.Now().Add(most))
+		h.run(ctx, r.rt.Now().Add(most))
 	})
 	return h
 }
 
 // interval is the time between two heartbeats.
-func (h *heart) interval() time.Duration {
-	return min(max(h.a.t.e.rs.Patience()/2, beatMin), beatMax)
+func (h *Heart) interval() time.Duration {
+	return min(max(h.r.patience/2, beatMin), beatMax)
 }
 
-func (h *heart) run(ctx context.Context, until time.Time) {
-	rt := h.a.t.e.rt
+func (h *Heart) run(ctx context.Context, until time.Time) {
+	rt := h.r.rt
 	for pause := h.interval(); rt.Now().Before(until); {
 		short, cancel := rt.WithTimeout(ctx, pause)
 		err := h.halt.Wait(short)
@@ -89,42 +89,46 @@ func (h *heart) run(ctx context.Context, until time.Time) {
 
 // once rewrites the primary, and reports whether that was seen to have landed. If it does not
 // hold the intent any more, the attempt is dead, as its commit write has not been sent.
-func (h *heart) once(ctx context.Context) (landed bool) {
-	rs, st, m := h.a.t.e.rs, h.a.t.e.st, h.m
+func (h *Heart) once(ctx context.Context) (landed bool) {
+	rt, st := h.r.rt, h.r.st
 	limit := max(h.interval()/beatPart, beatLatencies*st.PutLatency())
-	short, cancel := st.Runtime().WithTimeout(ctx, limit)
-	res, s, _ := rs.Send(short, st.Prepare(m.landed, cell.Fence(m.landed.Cell)))
+	short, cancel := rt.WithTimeout(ctx, limit)
+	res, s, _ := h.r.Send(short, st.Prepare(h.at, cell.Fence(h.at.Cell)))
 	cancel()
 	switch res {
 	case store.Applied:
-		m.landed = s
+		h.at = s
 		return true
 	case store.NotApplied:
 		return false
 	}
-	short, cancel = st.Runtime().WithTimeout(ctx, limit)
+	short, cancel = rt.WithTimeout(ctx, limit)
 	defer cancel()
-	s, err := rs.Fetch(short, m.landed.Name)
+	s, err := h.r.Fetch(short, h.at.Name)
 	if err != nil {
 		return false
 	}
-	if !s.Cell.Holds(h.a.id) {
+	if !s.Cell.Holds(h.tx) {
 		h.gone = true
 		return false
 	}
-	landed, m.landed = s.Version != m.landed.Version, s
+	landed, h.at = s.Version != h.at.Version, s
 	return landed
 }
 
-// stop ends the heartbeats, at once or after the one that is under way. One that gets no answer
-// is not waited for: if it lands later, the attempt's next write is refused, and finds that out.
-func (h *heart) stop(now bool) {
+// Stop ends the heartbeats, at once or after the one that is under way, and returns the primary as
+// it was last seen to hold the intent, unless it is found to be gone. A heartbeat that gets no
+// answer is not waited for: if it lands later, the attempt's next write is refused, and finds that
+// out.
+func (h *Heart) Stop(now bool) (primary store.Snapshot, gone bool) {
 	h.halt.Set()
-	if rt := h.a.t.e.rt; !now {
-		ctx, cancel := rt.WithTimeout(context.Background(), graceLatencies*h.a.t.e.st.PutLatency())
+	if !now {
+		grace := graceLatencies * h.r.st.PutLatency()
+		ctx, cancel := h.r.rt.WithTimeout(context.Background(), grace)
 		_ = h.stopped.Wait(ctx)
 		cancel()
 	}
 	h.cancel()
 	_ = h.stopped.Wait(context.Background())
+	return h.at, h.gone
 }
