@@ -27,7 +27,7 @@ func TestRewritesThatAreRefusedForGood(t *testing.T) {
 	for name, do := range map[string]func(ctx context.Context, w *world, c *client) error{
 		"a fence of a staged attempt":  fence(cell.Staged),
 		"a fence of a pending attempt": fence(cell.Pending),
-		"a primary's intent is to be dropped": func(ctx context.Context, w *world, c *client) error {
+		"a drop of an intent": func(ctx context.Context, w *world, c *client) error {
 			w.Rival(50, cell.Pending, "=a", "=b").Place("=a")
 			c.Refuse("=a")
 			_, err := c.rs.Effective(ctx, "=a", writer(1))
