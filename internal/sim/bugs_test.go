@@ -113,18 +113,16 @@ var bugs = []bug{
 	{
 		"validated before all intents have landed", "internal/commit/attempt.go",
 		`	how, err := a.land(p)
-	if how != goesOn || err != nil {`,
+	if how == goesOn && err == nil && a.apart() {`,
 		`	if a.mode == cell.Pending {
 		var err error
-		role := resolve.Role{Ranked: true, Priority: a.t.priority}
-		a.stale, err = a.t.validate(p.others, p.others, role)
-		if err != nil || a.stale {
+		if a.stale, err = a.validatePlan(p); err != nil || a.stale {
 			return dead, err
 		}
-		p.others = nil
+		p.others, p.spans = nil, nil
 	}
 	how, err := a.land(p)
-	if how != goesOn || err != nil {`, "",
+	if how == goesOn && err == nil && a.apart() {`, "",
 	},
 	{
 		"a cached value used without validation", "internal/commit/validate.go",
