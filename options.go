@@ -62,6 +62,11 @@ func WithCache(c *cache.Cache) Option {
 // transaction's few requests makes readers kill writers, while writers grant each other
 // four of their latencies in any case. Zero or less waits no longer than that. It never
 // endangers safety.
+//
+// Who takes long shows that it is alive after half of its own patience, and at least each
+// second: handles of one database may differ in patience, but those that have less than two
+// seconds kill transactions that hold locks or validate for longer than that, of handles that
+// have more.
 func WithPatience(d time.Duration) Option {
 	return func(s *settings) { s.patience = d }
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
+// validateBeatsMax is how long heartbeats protect an attempt that is being validated.
+const validateBeatsMax = 5 * time.Minute
+
 // yieldPart is the part of a write's latency that a first attempt leaves to others who want
 // the same hot key.
 const yieldPart = 4
@@ -102,8 +105,15 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 				return true, err
 			}
 		}
+		if a.mode != cell.Pending && !t.seal() {
+			t.startStale(p)
+			return false, nil
+		}
 		how, err := a.run(p)
 		if over, err := a.conclude(how, err); over {
+			return true, err
+		}
+		if err := t.blocked(p.members); err != nil {
 			return true, err
 		}
 		rerun, err := t.refresh(a, p)
@@ -191,9 +201,14 @@ func (a *attempt) run(p *plan) (end, error) {
 	if a.mode != cell.Pending {
 		return committed, nil
 	}
+	m, gone := a.members[0], false
+	h := a.t.e.rs.Beat(a.ctx, a.id, m.landed, validateBeatsMax, nil)
 	a.stale, err = a.validatePlan(p)
-	if err != nil || a.stale {
+	if m.landed, gone = h.Stop(false); gone || a.stale || err != nil {
 		return dead, err // the commit write was not sent, and never will be
+	}
+	if a.stale = !a.t.seal(); a.stale {
+		return dead, nil
 	}
 	return a.commitPrimary()
 }
@@ -403,6 +418,7 @@ func (a *attempt) succeed() {
 func (a *attempt) die() {
 	t := a.t
 	t.e.stats.Refused.Add(1)
+	t.unseal()
 	t.replaced(a)
 	landed, refused := 0, 0
 	for _, m := range a.members {

@@ -166,6 +166,8 @@ type txn struct {
 	failures, torn int
 	// why is the cause of the next run of the function.
 	why Retry
+	// blocks counts those that a store refused at the version that it reports.
+	blocks int
 	// locks are held once the transaction has escalated, unless it is tooWide for that.
 	locks   *locks
 	tooWide bool
@@ -182,6 +184,8 @@ type txn struct {
 	turn *turn.Turn[*txn]
 	own  turn.Turn[*txn]
 	ride ride
+	// group is set for a transaction that commits for a group.
+	group *group
 	// lined says that it has had a place in line; solo that it takes no turns any more; slow
 	// that its function takes longer than a group waits.
 	lined, solo, slow bool

@@ -95,6 +95,8 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 		return false, nil
 	case (&plan{members: l.a.members}).needless():
 		return t.finishReads(tx, nil)
+	case !t.seal():
+		return false, nil
 	}
 	if err = l.finish(); errors.Is(err, errLost) {
 		return l.again()
@@ -152,7 +154,7 @@ func (t *txn) escalate(used []*entry) error {
 		if err := t.settle([]*member{m}); err != nil {
 			return err
 		}
-		relieved, err := t.makeRoom(m, 1)
+		relieved, err := t.makeRoom(t.ctx, m, 1)
 		switch {
 		case err != nil:
 			return err
@@ -203,6 +205,9 @@ func (t *txn) placeFirst(m *member, p *plan) (*attempt, error) {
 	if err == nil {
 		err = t.failed()
 	}
+	if err == nil {
+		err = t.blocked(p.members)
+	}
 	return nil, err
 }
 
@@ -229,11 +234,16 @@ func (t *txn) chaseFirst(m *member) (won *attempt, err error) {
 		},
 	})
 	t.learn(m)
+	var refused []*member
 	for _, a := range rest {
 		a.die()
+		refused = append(refused, a.members...)
 		if ferr := t.failed(); err == nil {
 			err = ferr
 		}
+	}
+	if won == nil && err == nil {
+		err = t.blocked(refused)
 	}
 	if won != nil {
 		won.ctx = t.ctx

@@ -42,13 +42,15 @@ var errNobody = errors.New("nobody is left in the group")
 // by itself. If the caller leaves before the group begins to commit, the functions of the
 // others are run again, without his.
 type group struct {
-	t      *txn
-	cancel context.CancelFunc
+	t *txn
 
-	mu         seam.Mutex // guards all below
-	riders     []*txn
+	mu     seam.Mutex // guards all below
+	cancel context.CancelFunc
+	riders []*txn
+	// left is how many of them have gone; committing says that an attempt is under way which
+	// may have committed what they did.
+	left       int
 	committing bool
-	left       int // riders that have gone since it began to commit
 }
 
 // ride is a transaction's place in a group.
@@ -66,7 +68,10 @@ type ride struct {
 // committed. It returns now if the run of the function can be committed. Otherwise the
 // transaction is done, as others have committed it, or the function must run again.
 func (t *txn) takeTurn(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
-	if t.solo || t.turn != nil || t.slow && t.failures < slowTries {
+	switch {
+	case t.solo, t.turn != nil, t.slow && t.failures < slowTries:
+		return true, false, nil
+	case t.locks != nil: // those who have the turn may be waiting for them
 		return true, false, nil
 	}
 	var w, r [4]string
@@ -203,13 +208,16 @@ func (e *Engine) gather(life context.Context, place *turn.Turn[*txn]) {
 func (g *group) commit(e *Engine) error {
 	ctx, cancel := e.rt.WithCancel(context.WithoutCancel(g.riders[0].ctx))
 	defer cancel()
-	g.t, g.cancel = e.begin(ctx), cancel
-	g.t.solo = true
+	g.t = e.begin(ctx)
+	g.t.solo, g.t.group = true, g
 	for _, r := range g.riders {
-		if r.priority.Older(g.t.priority) {
-			g.t.priority = r.priority
-		}
+		// The tie-break stays its own: one of them may go on by itself, and two attempts of
+		// one rank would wait for each other.
+		g.t.priority.Time = min(g.t.priority.Time, r.priority.Time)
 	}
+	g.mu.Lock()
+	g.cancel = cancel
+	g.mu.Unlock()
 	return g.t.run(g.collect)
 }
 
@@ -220,7 +228,6 @@ func (g *group) collect(tx *Tx) error {
 	for {
 		g.mu.Lock()
 		riders := g.riders
-		g.committing = false
 		g.mu.Unlock()
 		tx.forget()
 		var kept []*txn
@@ -267,15 +274,46 @@ func (g *group) runOf(t *txn, tx *Tx) bool {
 	return true
 }
 
-// settle begins to commit what the riders have done, if there are any, and all still are.
+// settle makes those the riders whose functions have run, if there are any, and all still are.
 func (g *group) settle(riders []*txn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.riders, g.left, g.committing = riders, 0, len(riders) > 0
-	for _, r := range riders {
-		g.committing = g.committing && !r.ride.Gone()
+	g.riders, g.left = riders, 0
+	return len(riders) > 0 && g.completeLocked()
+}
+
+// seal is group.seal for a transaction that may commit for a group.
+func (t *txn) seal() bool { return t.group == nil || t.group.seal() }
+
+func (t *txn) unseal() {
+	if t.group != nil {
+		t.group.unseal()
 	}
+}
+
+// seal begins to send what commits, if all riders still are there: who leaves from now on is
+// in doubt. Else the functions of the others are to be run again.
+func (g *group) seal() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.committing = g.completeLocked()
 	return g.committing
+}
+
+// unseal says that what was sent has come to nothing.
+func (g *group) unseal() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.committing = false
+}
+
+func (g *group) completeLocked() bool {
+	for _, r := range g.riders {
+		if r.ride.Gone() {
+			return false
+		}
+	}
+	return true
 }
 
 // without is the error of a rider that has left. If the group is committing, it may commit
@@ -283,13 +321,16 @@ func (g *group) settle(riders []*txn) bool {
 func (g *group) without(t *txn, err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.committing || !slices.Contains(g.riders, t) {
+	if !slices.Contains(g.riders, t) {
+		return err
+	}
+	if g.left++; g.left == len(g.riders) && g.cancel != nil {
+		g.cancel()
+	}
+	if !g.committing {
 		return err
 	}
 	t.e.stats.InDoubt.Add(1)
-	if g.left++; g.left == len(g.riders) {
-		g.cancel()
-	}
 	return &InDoubtError{Names: t.ride.tx.changed(), Err: err}
 }
 
@@ -299,7 +340,7 @@ func (g *group) end(err error) {
 	inDoubt := errors.As(err, &doubt)
 	stats := &g.t.e.stats
 	g.mu.Lock()
-	left := g.left // they have been counted as in doubt
+	left := g.left // they have been told already
 	g.mu.Unlock()
 	switch n := int64(len(g.riders)-left) - 1; {
 	case inDoubt:

@@ -15,13 +15,8 @@ import (
 	"github.com/strictkv/strictkv/internal/store"
 )
 
-// Limits of locks.
-const (
-	// heartbeatMax is how long heartbeats protect the locks of one attempt.
-	heartbeatMax = 30 * time.Second
-	// heartbeatMin is the shortest time between two heartbeats.
-	heartbeatMin = 10 * time.Millisecond
-)
+// lockBeatsMax is how long heartbeats protect the locks of one attempt.
+const lockBeatsMax = 30 * time.Second
 
 // locks are what an escalated transaction holds: the intents of one pending attempt.
 //
@@ -36,74 +31,32 @@ const (
 //	lost     somebody has dropped the primary's intent                  dead
 //
 // Intents name the primary alone. The list of members is in the mark that the commit write
-// leaves. Others wait for an escalated transaction until their patience has run out, and
-// begin anew when its primary has changed: so it is rewritten in time (a heartbeat), as
-// long as the user's function takes, within limits.
+// leaves. Heartbeats keep others waiting as long as the user's function takes, within limits.
 type locks struct {
 	t *txn
 	a *attempt // its members in the order of locking
 	// held are the members by name.
-	held map[string]*member
-	// cancel ends the heartbeats at once, halt after the one that is under way.
-	cancel        func()
-	halt, stopped seam.Event
+	held  map[string]*member
+	heart *resolve.Heart
+	// ctx is that of their requests; it ends with the transaction's, or by the first error.
+	ctx    context.Context
+	cancel func()
 
-	mu   seam.Mutex // guards lost, and txn.claimed while keys are being locked
+	mu   seam.Mutex // guards all below, and txn.claimed while keys are being locked
 	lost bool
+	// failure is the first error, which ends the transaction.
+	failure error
 }
 
 // errLost says that an escalated attempt is dead.
 var errLost = errors.New("locks lost")
 
 func (t *txn) newLocks(a *attempt) *locks {
-	rt := t.e.rt
-	ctx, cancel := rt.WithCancel(t.ctx)
 	m := a.members[0]
-	l := &locks{
-		t: t, a: a, held: map[string]*member{m.e.name: m},
-		cancel: cancel, halt: rt.NewEvent(), stopped: rt.NewEvent(),
-	}
-	rt.Go(func() {
-		defer l.stopped.Set()
-		until := rt.Now().Add(heartbeatMax)
-		for rt.Now().Before(until) {
-			short, stop := rt.WithTimeout(ctx, l.interval())
-			err := l.halt.Wait(short)
-			stop()
-			if err == nil || ctx.Err() != nil || !l.beat(ctx, m) {
-				return
-			}
-		}
-	})
+	l := &locks{t: t, a: a, held: map[string]*member{m.e.name: m}}
+	l.ctx, l.cancel = t.e.rt.WithCancel(t.ctx)
+	l.heart = t.e.rs.Beat(t.ctx, a.id, m.landed, lockBeatsMax, l.lose)
 	return l
-}
-
-// interval is the time between two heartbeats.
-func (l *locks) interval() time.Duration { return max(l.t.e.rs.Patience()/2, heartbeatMin) }
-
-// beat rewrites the primary, beside the user's function: of the member it uses what has
-// landed alone. It returns false when that does not hold the intent any more:
-// then the attempt is dead, as its commit write has not been sent.
-func (l *locks) beat(ctx context.Context, m *member) bool {
-	rs, st := l.t.e.rs, l.t.e.st
-	res, s, _ := rs.Send(ctx, st.Prepare(m.landed, cell.Fence(m.landed.Cell)))
-	switch res {
-	case store.Applied:
-		m.landed = s
-		return true
-	case store.NotApplied:
-		return true
-	}
-	s, err := rs.Fetch(ctx, m.landed.Name)
-	if err != nil {
-		return true
-	}
-	if s.Cell.Holds(l.a.id) {
-		m.landed = s
-		return true
-	}
-	l.lose()
-	return false
 }
 
 // lose says that the attempt is, or is to be, dead.
@@ -141,12 +94,39 @@ func (l *locks) lockAll(used []*entry) error {
 	if l.t.tooWide = len(l.a.members) > cell.MembersMax; l.t.tooWide {
 		return errLost
 	}
-	err := seam.Each(l.t.e.rt, len(todo), func(i int) error { return l.lock(todo[i]) })
+	err := l.each(todo, l.lock)
 	for _, e := range used {
 		m := newMember(e)
 		l.held[e.name].action, l.held[e.name].value = m.action, m.value
 	}
 	return err
+}
+
+// each does something with several members at once. An error of one ends what is under way
+// with the others: nobody is to be kept waiting by locks that are of no use any more.
+func (l *locks) each(members []*member, f func(*member) error) error {
+	err := seam.Each(l.t.e.rt, len(members), func(i int) error {
+		err := f(members[i])
+		if err != nil && !errors.Is(err, errLost) {
+			l.fail(err)
+		}
+		return err
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failure != nil {
+		return l.failure
+	}
+	return err
+}
+
+func (l *locks) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failure == nil {
+		l.failure = err
+		l.cancel()
+	}
 }
 
 // lock locks a key at whatever version it has.
@@ -155,7 +135,7 @@ func (l *locks) lock(m *member) error {
 		if err := l.settle(m, refusals == 0); err != nil {
 			return err
 		}
-		relieved, err := l.t.makeRoom(m, 0)
+		relieved, err := l.t.makeRoom(l.ctx, m, 0)
 		switch {
 		case err != nil:
 			return err
@@ -177,7 +157,7 @@ func (l *locks) lock(m *member) error {
 // read.
 func (l *locks) settle(m *member, first bool) error {
 	t := l.t
-	tx, err := t.e.rs.Claim(t.ctx, m.e.name)
+	tx, err := t.e.rs.Claim(l.ctx, m.e.name)
 	if !tx.IsZero() {
 		l.mu.Lock()
 		t.claimed = append(t.claimed, leftover{name: m.e.name, tx: tx})
@@ -187,7 +167,7 @@ func (l *locks) settle(m *member, first bool) error {
 		return err
 	}
 	if m.base = t.latest(m.e); first && t.e.rs.Doubted(m.e.name) {
-		s, err := t.e.rs.Fetch(t.ctx, m.e.name)
+		s, err := t.e.rs.Fetch(l.ctx, m.e.name)
 		if err != nil {
 			return err
 		}
@@ -196,14 +176,14 @@ func (l *locks) settle(m *member, first bool) error {
 	if m.base.Final() {
 		return nil
 	}
-	m.base, err = t.e.rs.Settle(t.ctx, m.base.Snapshot, t.writer())
+	m.base, err = t.e.rs.Settle(l.ctx, m.base.Snapshot, t.writer())
 	return err
 }
 
 // place sends a lock. If the cell has changed, it is to be tried again: what decides the
 // attempt is the primary alone.
 func (l *locks) place(m *member) error {
-	_, err := l.try(l.t.ctx, m)
+	_, err := l.try(l.ctx, m)
 	if m.result == store.Unknown && err == nil {
 		m.result = store.Applied
 		l.t.e.rs.Replaced(m.write)
@@ -219,7 +199,7 @@ func (l *locks) chase(m *member) (err error) {
 	var mu seam.Mutex // guards won and unknown
 	var won *member
 	unknown := false
-	m.refused, err = t.e.rs.Chase(t.ctx, resolve.Chase{
+	m.refused, err = t.e.rs.Chase(l.ctx, resolve.Chase{
 		Base: m.base, Priority: t.priority, GivenUp: l.isLost,
 		Try: func(
 			ctx context.Context, rd resolve.Reading, f cell.Fold,
@@ -285,7 +265,8 @@ func (l *locks) try(ctx context.Context, m *member) (landed bool, err error) {
 			return false, nil
 		}
 	}
-	return false, fmt.Errorf("lock %q: %w", t.e.st.FullName(m.e.name), backend.ErrUnavailable)
+	return false, fmt.Errorf("lock %q: refused or unknown %d times at the version that the store "+
+		"reports: %w", t.e.st.FullName(m.e.name), resendsMax, backend.ErrUnavailable)
 }
 
 // outdated tells whether the function must run again, as a value that it saw had changed
@@ -313,13 +294,12 @@ func (l *locks) outdated(tx *Tx) (changed bool, err error) {
 // write replaces. An answer other than "applied" is taken for the loss of the locks.
 func (l *locks) finish() error {
 	t := l.t
-	err := seam.Each(t.e.rt, len(l.a.members), func(i int) error {
-		m := l.a.members[i]
-		if i == 0 || m.action == cell.Lock {
+	err := l.each(l.a.members[1:], func(m *member) error {
+		if m.action == cell.Lock {
 			return nil
 		}
 		w := t.e.st.Prepare(m.landed, cell.Amend(m.landed.Cell, l.a.intent(m)))
-		res, s, err := t.e.rs.Send(t.ctx, w)
+		res, s, err := t.e.rs.Send(l.ctx, w)
 		switch res {
 		case store.Applied:
 			m.landed = s
@@ -332,7 +312,7 @@ func (l *locks) finish() error {
 		}
 		return errLost
 	})
-	l.stop(false)
+	l.stop(err != nil)
 	if err == nil && l.isLost() {
 		return errLost
 	}
@@ -341,11 +321,7 @@ func (l *locks) finish() error {
 
 // stop ends the heartbeats, at once or after the one that is under way.
 func (l *locks) stop(now bool) {
-	if now {
-		l.cancel()
-	}
-	l.halt.Set()
-	_ = l.stopped.Wait(context.Background())
+	l.a.members[0].landed, _ = l.heart.Stop(now)
 	l.cancel()
 	rest := l.a.members[1:]
 	slices.SortFunc(rest, func(a, b *member) int { return strings.Compare(a.e.name, b.e.name) })

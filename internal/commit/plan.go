@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -236,7 +237,7 @@ func (t *txn) relieve(p *plan) (relieved bool, err error) {
 		if i == 0 && p.mode() == cell.Pending && len(p.members) > 1 {
 			extra = 1
 		}
-		made, err := t.makeRoom(m, extra)
+		made, err := t.makeRoom(t.ctx, m, extra)
 		if relieved = relieved || made; err != nil {
 			return true, err
 		}
@@ -246,10 +247,10 @@ func (t *txn) relieve(p *plan) (relieved bool, err error) {
 
 // makeRoom decides what one member's write folds, and makes room for its marks and extra ones
 // more.
-func (t *txn) makeRoom(m *member, extra int) (made bool, err error) {
+func (t *txn) makeRoom(ctx context.Context, m *member, extra int) (made bool, err error) {
 	m.fold = t.e.rs.FoldOf(m.base)
 	if cell.MarksAfter(m.base.Cell, m.fold)+extra <= cell.MarksMax {
 		return false, nil
 	}
-	return true, t.e.rs.Relieve(t.ctx, m.base, extra)
+	return true, t.e.rs.Relieve(ctx, m.base, extra)
 }

@@ -52,6 +52,9 @@ func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 		t.e.stats.Failed.Add(1)
 		return true, ferr
 	}
+	if !t.seal() {
+		return false, nil
+	}
 	t.e.stats.ReadOnly.Add(1)
 	return true, nil
 }

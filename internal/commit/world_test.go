@@ -101,6 +101,15 @@ func (w *world) connect(net *worldtest.Net, bytes int64) *handle {
 	return &handle{Net: net, w: w, rs: rs, engine: e, stop: stop}
 }
 
+// handleOf is handle with another patience.
+func (w *world) handleOf(patience time.Duration) *handle {
+	net := w.Net()
+	st, rs, stop := w.Open(store.Options{Backend: net}, patience)
+	net.Forget()
+	e := commit.New(st, rs, commit.InlineMax)
+	return &handle{Net: net, w: w, rs: rs, engine: e, stop: stop}
+}
+
 func (h *handle) puts() int { return len(h.Sent(faulty.Put, "")) }
 
 // tx runs a transaction, and counts the runs of its function.

@@ -69,6 +69,7 @@ func (r *Resolver) Shared(ctx context.Context, name string, after uint64) (Readi
 // client may have crashed); then it kills the attempt. A reader waits only for a
 // pending attempt whose intent is in its primary.
 func (r *Resolver) Settle(ctx context.Context, s store.Snapshot, role Role) (Reading, error) {
+	kills := fencing{}
 	for pause := r.firstPause(); ; pause = min(pause*3/2, pauseMax, max(r.patience/4, pauseMin)) {
 		if in := s.Cell.Intent; in != nil && in.Action == cell.Lock && !role.Writer {
 			return r.Known(s), nil
@@ -85,22 +86,46 @@ func (r *Resolver) Settle(ctx context.Context, s store.Snapshot, role Role) (Rea
 		if rd.Final() || !role.Writer && rd.readable() {
 			return rd, nil
 		}
-		wait := r.grace(rd, role)
-		if wait <= 0 {
-			settled, err := r.kill(ctx, rd, pause)
-			if err != nil || settled.Cell != nil {
-				return settled, err
+		wait := min(r.interval(rd, pause), r.grace(rd, role))
+		switch {
+		case wait <= 0:
+			if err = r.admitKill(ctx, &kills, rd.fences[0]); err != nil {
+				break
 			}
-		} else if err := r.rt.Sleep(ctx, min(r.interval(rd, pause), wait)); err != nil {
-			return Reading{}, err
+			settled, kerr := r.kill(ctx, rd, pause)
+			if kerr != nil || settled.Cell != nil {
+				return settled, kerr
+			}
+			s, err = r.Read(ctx, rd.Name)
+		case rd.Cell.Intent.Mode == cell.Staged: // its missing members tell
+			s, err = rd.Snapshot, r.rt.Sleep(ctx, wait)
+		default:
+			s, err = r.again(ctx, rd.Snapshot, wait)
 		}
-		if s = rd.Snapshot; wait > 0 && rd.Cell.Intent.Mode == cell.Staged {
-			continue // its missing members tell
-		}
-		if s, err = r.Read(ctx, s.Name); err != nil {
+		if err != nil {
 			return Reading{}, err
 		}
 	}
+}
+
+// fencing counts the fences in vain at one version of one member.
+type fencing struct {
+	name    string
+	version backend.Version
+	tries   int
+}
+
+// admitKill pauses before a fence that was refused, or unknown, is sent again although the
+// member is still at the same version, and gives up after a while: nobody was faster.
+func (r *Resolver) admitKill(ctx context.Context, f *fencing, at store.Snapshot) error {
+	if f.name != at.Name || f.version != at.Version {
+		*f = fencing{name: at.Name, version: at.Version}
+	}
+	f.tries++
+	if f.tries > racesMax {
+		return r.outrun(at.Name, racesMax)
+	}
+	return r.rest(ctx, f.tries-1)
 }
 
 // interval is the pause between two looks at an attempt: short for a staged one, which is a

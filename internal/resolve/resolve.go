@@ -40,6 +40,7 @@ type Resolver struct {
 	patience time.Duration
 	fates    *fates
 	met      *met
+	awaited  *awaited
 	bg       *background
 	hot      *hot
 
@@ -52,7 +53,8 @@ func New(life context.Context, o Options) *Resolver {
 	r := &Resolver{
 		st: o.Store, rt: o.Store.Runtime(), patience: o.Patience,
 		fates: newFates(o.Store), met: newMet(), asked: map[txid.ID]*inquiry{},
-		hot: newHot(o.Store.Runtime()),
+		hot:     newHot(o.Store.Runtime()),
+		awaited: &awaited{rt: o.Store.Runtime(), byName: map[string]*news{}},
 	}
 	r.bg = newBackground(life, r, o)
 	return r

@@ -201,7 +201,7 @@ const (
 	confirmed   = `case someOff: var err error
 		if s, err = r.Read(ctx, s.Name); err != nil { return Reading{}, err }`
 	metSomebody = `if rd.Final() || !role.Writer && rd.readable() {`
-	waitsFor    = `wait := r.grace(rd, role)`
+	waitsFor    = `wait := min(r.interval(rd, pause), r.grace(rd, role))`
 	killed      = `case res == store.Applied: r.Dead(in.Tx)`
 	notKilled   = `r.st.Send(ctx, r.st.Prepare(at, next))`
 	folded      = `r.fates.clear(in.Tx, w.At.Name)`
@@ -216,8 +216,8 @@ const (
 
 	unfinished    = `case a.mode == cell.Pending, len(a.unsent) > 0:`
 	lockedPrimary = `how, err := a.landWave(p, a.members)`
-	gaveValue     = `res, s, err := t.e.rs.Send(t.ctx, w)`
-	beaten        = `res, s, _ := rs.Send(ctx, st.Prepare(m.landed, cell.Fence(m.landed.Cell)))`
+	gaveValue     = `res, s, err := t.e.rs.Send(l.ctx, w)`
+	beaten        = `res, s, _ := h.r.Send(short, st.Prepare(h.at, cell.Fence(h.at.Cell)))`
 )
 
 // branches are the cases of the protocol, in its words. Those of condemned tombstones and
@@ -278,8 +278,7 @@ var branches = []struct {
 		{"a reader has waited long enough", waitsFor, `wait <= 0 && !role.Writer`},
 		{"a writer has waited long enough", waitsFor, `wait <= 0 && role.Writer`},
 		{"settled meanwhile by this handle", `rd.fences = fences`, `rd.Final()`},
-		{"leaves while waiting",
-			`r.rt.Sleep(ctx, min(r.interval(rd, pause), wait)); err != nil { return Reading{}, err`, ""},
+		{"leaves while waiting", `s, err = r.again(ctx, rd.Snapshot, wait)`, `ctx.Err() != nil`},
 		{"older meets younger, staged: about a write's latency", `limit = r.st.PutLatency()`, ""},
 		{"older meets younger, pending: at once", `limit = 0`, ""},
 		{"younger meets older: its patience, and some rounds", `limit = max(limit,`, ""},
@@ -400,9 +399,18 @@ var branches = []struct {
 		{"escalated: a value gets into its intent", gaveValue, `res == store.Applied`},
 		{"escalated: a value's outcome is unknown", gaveValue, `res == store.Unknown`},
 		{"escalated: the locks turn out to be lost", gaveValue, `res == store.Refused`},
-		{"heartbeat", beaten, `res == store.Applied`},
+	}},
+	{"resolve/heart.go", []branch{
+		{"heartbeat of locks", beaten, `res == store.Applied && h.lost != nil`},
+		{"heartbeat during a validation", beaten, `res == store.Applied && h.lost == nil`},
 		{"heartbeat: unknown", beaten, `res == store.Unknown`},
-		{"heartbeat: the primary does not hold the intent", `l.lose() return false`, ""},
+		{"heartbeat: the primary does not hold the intent", `h.gone = true return false`, ""},
+		{"heartbeat: the last one is not waited for", `_ = h.stopped.Wait(ctx) cancel()`,
+			`!h.stopped.IsSet()`},
+	}},
+	{"resolve/await.go", []branch{
+		{"somebody else of the handle has read what is waited for", `return n.seen, nil`, ""},
+		{"nobody has", `r.st.ReadShared(ctx, s.Name, s.Proved)`, ""},
 	}},
 	{"resolve/chase.go", []branch{
 		{"a chaser looks on", `return c.look(c.pause)`, ""},
@@ -449,7 +457,7 @@ var branches = []struct {
 		{"a key that is not known is taken to be absent", `store.NoObject(e.name)}`, ""},
 		{"needless: deletes of what is absent, and locks", `m.e.setRead(m.base)`, ""},
 		{"not needless", `!m.base.Absent() { return false`, ""},
-		{"a member is full of marks", `return true, t.e.rs.Relieve(t.ctx, m.base, extra)`, ""},
+		{"a member is full of marks", `return true, t.e.rs.Relieve(ctx, m.base, extra)`, ""},
 	}},
 	{"commit/validate.go", []branch{
 		{"a member that was not sent is undecided",
@@ -535,9 +543,11 @@ var branches = []struct {
 		{"nobody is left in a group", `if len(kept) == 0 {`, ""},
 		{"a function takes too long for a group", `case ran.Wait(ctx) != nil:`, ""},
 		{"a function fails in a group", `case !r.good:`, ""},
-		{"the caller leaves a group that has not begun to commit",
-			`if !g.committing || !slices.Contains(g.riders, t) {`, ""},
-		{"all callers leave a group that commits", `g.left == len(g.riders) {`, ""},
+		{"the caller leaves a group that has not begun to commit", `if !g.committing {`, ""},
+		{"a group is not to commit what a caller has done who has left",
+			`g.committing = g.completeLocked()`, `!g.committing`},
+		{"all callers leave a group that commits", `g.left == len(g.riders) && g.cancel != nil {`,
+			`g.committing`},
 		{"a group is in doubt", `case inDoubt:
 			r.ride.err =`, ""},
 		{"a group has only read", `case err == nil && g.t.linked == nil:`, ""},
@@ -564,7 +574,7 @@ var branches = []struct {
 	}},
 	{"store/share.go", []branch{
 		{"a read is shared", `case f.seen.Proved > after:`, ""},
-		{"a shared read has failed", `case f.err != nil:`, ""},
+		{"a shared read has failed", `case err != nil || f.err != nil:`, ""},
 	}},
 	{"store/value.go", []branch{
 		{"an upload was refused: an earlier copy has landed", `case Refused:`, ""},

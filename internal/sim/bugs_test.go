@@ -113,18 +113,16 @@ var bugs = []bug{
 	{
 		"validated before all intents have landed", "internal/commit/attempt.go",
 		`	how, err := a.land(p)
-	if how != goesOn || err != nil {`,
+	if how == goesOn && err == nil && a.apart() {`,
 		`	if a.mode == cell.Pending {
 		var err error
-		role := resolve.Role{Ranked: true, Priority: a.t.priority}
-		a.stale, err = a.t.validate(p.others, p.others, role)
-		if err != nil || a.stale {
+		if a.stale, err = a.validatePlan(p); err != nil || a.stale {
 			return dead, err
 		}
-		p.others = nil
+		p.others, p.spans = nil, nil
 	}
 	how, err := a.land(p)
-	if how != goesOn || err != nil {`, "",
+	if how == goesOn && err == nil && a.apart() {`, "",
 	},
 	{
 		"a cached value used without validation", "internal/commit/validate.go",
@@ -302,13 +300,31 @@ var bugs = []bug{
 	},
 	{
 		"a group commits what a rider has done who left before", "internal/commit/group.go",
-		`g.committing = g.committing && !r.ride.Gone()`,
-		`_ = r`, "crowd",
+		`		if r.ride.Gone() {
+			return false
+		}
+	}
+	return true
+}
+
+// without`,
+		`		_ = r
+	}
+	return true
+}
+
+// without`, "crowd",
 	},
 	{
 		"a rider leaves a committing group without doubt", "internal/commit/group.go",
-		`	if !g.committing || !slices.Contains(g.riders, t) {`,
-		`	if g.committing || !slices.Contains(g.riders, t) {`, "crowd",
+		`	if !g.committing {
+		return err
+	}
+	t.e`,
+		`	if g.committing {
+		return err
+	}
+	t.e`, "crowd",
 	},
 	{
 		"a group forgets what its riders have read", "internal/commit/group.go",
@@ -375,8 +391,10 @@ var bugs = []bug{
 	},
 	{
 		"a lock that is not given its value", "internal/commit/locks.go",
-		`if i == 0 || m.action == cell.Lock {`,
-		`if i != 1 || m.action == cell.Lock {`, "",
+		`		if m.action == cell.Lock {
+			return nil`,
+		`		if m != l.a.members[1] || m.action == cell.Lock {
+			return nil`, "",
 	},
 	{
 		"an intent not sent after the hot one", "internal/commit/attempt.go",

@@ -3,9 +3,14 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/strictkv/strictkv/internal/seam"
 )
+
+// joinMax is how long a read that somebody else has begun is waited for: if that hangs, not
+// all are to hang with it.
+const joinMax = 2 * time.Second
 
 // flights are the reads that are under way and may be joined, by object.
 type flights struct {
@@ -31,11 +36,13 @@ func (s *Store) ReadShared(ctx context.Context, name string, after uint64) (Snap
 		if landed == nil {
 			return s.lead(ctx, f, name)
 		}
-		if err := landed.Wait(ctx); err != nil {
-			return Snapshot{}, err
-		}
+		short, cancel := s.rt.WithTimeout(ctx, joinMax)
+		err := landed.Wait(short)
+		cancel()
 		switch {
-		case f.err != nil: // perhaps since the one who asked has left
+		case ctx.Err() != nil && err != nil:
+			return Snapshot{}, ctx.Err()
+		case err != nil || f.err != nil: // perhaps since the one who asked has left
 			return s.Read(ctx, name)
 		case f.seen.Proved > after:
 			return f.seen, nil

@@ -2,6 +2,7 @@ package worldtest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,8 @@ type Net struct {
 	steps []*step
 	count map[place]int
 	every func(ctx context.Context, op faulty.Op, a *faulty.Answer)
+	// refusing are the names of the cells of which all writes are refused.
+	refusing []string
 }
 
 // place is where a step happens: before a request for a cell is sent, or before its
@@ -103,6 +106,13 @@ func (n *Net) Every(do func(ctx context.Context, op faulty.Op, a *faulty.Answer)
 	n.every = do
 }
 
+// Refuse makes the store refuse all writes of cells from now on, whatever their version.
+func (n *Net) Refuse(names ...string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.refusing = names
+}
+
 // Planned is how many of the things that were to happen once have not.
 func (n *Net) Planned() int {
 	n.mu.Lock()
@@ -140,12 +150,17 @@ func (n *Net) sent(ctx context.Context, op faulty.Op) error {
 	n.mu.Lock()
 	n.ops = append(n.ops, op)
 	every := n.every
+	refused := op.Kind == faulty.Put &&
+		slices.Contains(n.refusing, strings.TrimPrefix(op.Name, Prefix))
 	n.mu.Unlock()
 	if every != nil {
 		every(ctx, op, nil)
 	}
 	if s := n.next(op, false); s != nil {
 		return s.before(ctx)
+	}
+	if refused {
+		return backend.ErrPrecondition
 	}
 	return nil
 }

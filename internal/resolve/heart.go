@@ -1,0 +1,134 @@
+package resolve
+
+import (
+	"context"
+	"time"
+
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// Limits of heartbeats.
+const (
+	// beatMin and beatMax bound the time between two heartbeats. The latter is for handles
+	// with less patience than this one; a store may take no more than one write per second of
+	// an object.
+	beatMin = 10 * time.Millisecond
+	beatMax = time.Second
+	// beatPart is the part of that time after which a heartbeat counts as lost, or
+	// beatLatencies latencies of a write, if that is longer. beatAgain is the part after which
+	// another follows one that came to nothing.
+	beatPart, beatLatencies = 2, 4
+	beatAgain               = 8
+	// graceLatencies is how many latencies of a write the end of an attempt waits for a
+	// heartbeat that is under way.
+	graceLatencies = 2
+)
+
+// Heart rewrites the primary of a pending attempt from time to time, while something else
+// keeps it from committing: others wait for it until their patience has run out, and begin
+// anew when its primary has changed.
+type Heart struct {
+	r  *Resolver
+	tx txid.ID
+	// at is the primary as it was last seen to hold the intent; gone says that it does not any
+	// more, and lost is called then.
+	at   store.Snapshot
+	gone bool
+	lost func()
+	// cancel ends the heartbeats at once, halt after the one that is under way.
+	cancel        func()
+	halt, stopped seam.Event
+}
+
+// Beat begins the heartbeats of the handle's own attempt, whose intent has landed in its primary.
+// They end by Stop, or after a while. If the intent is found to be gone, lost is called, if it is
+// not nil: the attempt is dead, as its commit write has not been sent.
+func (r *Resolver) Beat(
+	ctx context.Context, tx txid.ID, primary store.Snapshot, most time.Duration, lost func(),
+) *Heart {
+	ctx, cancel := r.rt.WithCancel(ctx)
+	h := &Heart{
+		r: r, tx: tx, at: primary, lost: lost,
+		cancel: cancel, halt: r.rt.NewEvent(), stopped: r.rt.NewEvent(),
+	}
+	r.rt.Go(func() {
+		defer h.stopped.Set()
+		h.run(ctx, r.rt.Now().Add(most))
+	})
+	return h
+}
+
+// interval is the time between two heartbeats.
+func (h *Heart) interval() time.Duration {
+	return min(max(h.r.patience/2, beatMin), beatMax)
+}
+
+func (h *Heart) run(ctx context.Context, until time.Time) {
+	rt := h.r.rt
+	for pause := h.interval(); rt.Now().Before(until); {
+		short, cancel := rt.WithTimeout(ctx, pause)
+		err := h.halt.Wait(short)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if pause = h.interval(); !h.once(ctx) {
+			pause /= beatAgain
+		}
+		if h.gone {
+			if h.lost != nil {
+				h.lost()
+			}
+			return
+		}
+	}
+}
+
+// once rewrites the primary, and reports whether that was seen to have landed. If it does not
+// hold the intent any more, the attempt is dead, as its commit write has not been sent.
+func (h *Heart) once(ctx context.Context) (landed bool) {
+	rt, st := h.r.rt, h.r.st
+	limit := max(h.interval()/beatPart, beatLatencies*st.PutLatency())
+	short, cancel := rt.WithTimeout(ctx, limit)
+	res, s, _ := h.r.Send(short, st.Prepare(h.at, cell.Fence(h.at.Cell)))
+	cancel()
+	switch res {
+	case store.Applied:
+		h.at = s
+		return true
+	case store.NotApplied:
+		return false
+	}
+	short, cancel = rt.WithTimeout(ctx, limit)
+	defer cancel()
+	s, err := h.r.Fetch(short, h.at.Name)
+	if err != nil {
+		return false
+	}
+	if !s.Cell.Holds(h.tx) {
+		h.gone = true
+		return false
+	}
+	landed, h.at = s.Version != h.at.Version, s
+	return landed
+}
+
+// Stop ends the heartbeats, at once or after the one that is under way, and returns the primary as
+// it was last seen to hold the intent, unless it is found to be gone. A heartbeat that gets no
+// answer is not waited for: if it lands later, the attempt's next write is refused, and finds that
+// out.
+func (h *Heart) Stop(now bool) (primary store.Snapshot, gone bool) {
+	h.halt.Set()
+	if !now {
+		grace := graceLatencies * h.r.st.PutLatency()
+		ctx, cancel := h.r.rt.WithTimeout(context.Background(), grace)
+		_ = h.stopped.Wait(ctx)
+		cancel()
+	}
+	h.cancel()
+	_ = h.stopped.Wait(context.Background())
+	return h.at, h.gone
+}
