@@ -205,7 +205,9 @@ func (c *Collection) begin() error {
 //
 // It can be stopped at any time, and called again: it then lists the tombstones of what is
 // gone, and deletes the rest. An error ends it, after the deletions that have begun, and
-// the number tells what was deleted nevertheless. It costs a read and a write for each key,
+// the number tells what was deleted nevertheless. A key whose object can't be read for what
+// it holds (ErrCorrupt, ErrFormat) is left, and the first of these errors comes back when
+// all others have been deleted. It costs a read and a write for each key,
 // and a list request for each 1000. External values go as well; the tombstones stay until
 // a sweep removes them. Errors: ErrClosed, ErrInvalid, ErrInvalidKey, ErrInDoubt (call it
 // again), ErrCorrupt, ErrFormat, ErrUnavailable, the backend's, and the context's.
@@ -226,6 +228,9 @@ func (c *Collection) Drop(ctx context.Context, opts ...WalkOption) (deleted int6
 	if d.tell != nil {
 		d.tell(p)
 	}
+	if err == nil && d.left > 0 {
+		err = fmt.Errorf("%d keys can't be read, and were left: %w", d.left, d.unread)
+	}
 	if err != nil {
 		return p.Done, fmt.Errorf("drop: %w", err)
 	}
@@ -240,6 +245,9 @@ type drop struct {
 	mu       seam.Mutex // guards all below
 	progress WalkProgress
 	err      error // the first
+	// left counts keys that can't be read for what they hold, and unread is the first's error.
+	left   int
+	unread error
 }
 
 // list lists the keys below path, and hands over those that are to be deleted, until
@@ -297,11 +305,16 @@ func (d *drop) remove(ctx context.Context, name string) {
 	}
 }
 
-// fail keeps the first error.
+// fail keeps the first error, which ends the drop unless it is one key's own.
 func (d *drop) fail(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.err == nil {
+	switch {
+	case errors.Is(err, ErrCorrupt), errors.Is(err, ErrFormat):
+		if d.left++; d.unread == nil {
+			d.unread = err
+		}
+	case d.err == nil:
 		d.err = err
 	}
 }

@@ -214,7 +214,11 @@ func (x *examination) external(ctx context.Context, v cell.Value) error {
 		return err
 	}
 	s, rerr := x.st.Read(ctx, x.info.Name)
-	if rerr == nil && s.Cell.Links(v.Ref) {
+	switch {
+	case damaged(rerr): // since it was examined
+		x.problem(x.info.Name, "%v", rerr)
+		return nil
+	case rerr == nil && s.Cell.Links(v.Ref):
 		x.problem(keyspace.Value(x.info.Name, store.RefID(v.Ref)), "%v", err)
 	}
 	return rerr
@@ -236,10 +240,12 @@ func (x *examination) intent(ctx context.Context, s store.Snapshot) error {
 		return nil
 	}
 	rd, err := x.rs.Status(ctx, s)
-	if err != nil {
-		return err
-	}
 	switch {
+	case damaged(err):
+		x.problem(s.Name, "what became of the attempt %v can't be told: %v", in.Tx, err)
+		return nil
+	case err != nil:
+		return err
 	case rd.Cell.Intent == nil || rd.Cell.Intent.Tx != in.Tx: // settled meanwhile
 	case rd.Outcome == cell.Dead:
 		x.r.Dead++
@@ -267,7 +273,9 @@ func (x *examination) committed(ctx context.Context, rd resolve.Reading) error {
 			return nil
 		}
 		s, err := x.rs.Read(ctx, in.List[i].Name)
-		if err != nil {
+		if damaged(err) {
+			return nil // a problem of that cell
+		} else if err != nil {
 			return err
 		}
 		_, marked := s.Cell.Mark(in.Tx)
@@ -287,6 +295,9 @@ func (x *examination) committed(ctx context.Context, rd resolve.Reading) error {
 		return nil
 	}
 	again, err := x.rs.Read(ctx, rd.Name)
+	if damaged(err) {
+		return nil
+	}
 	if err == nil && again.Cell.Holds(in.Tx) {
 		x.problem(rd.Name,
 			"holds an intent of %v, which has committed; folded without its mark: %q", in.Tx, bare)
