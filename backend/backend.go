@@ -58,6 +58,12 @@ type Info struct {
 	Size int64
 	// Modified is the time of the object's last write by the store's clock.
 	Modified time.Time
+	// Damaged reports that what the store keeps with the object can't be read, or is not
+	// this program's: each Get and Put of it is ErrCorrupt, and Size is that of the whole.
+	// Version, if not empty, is a token of this very state: Get returns, with ErrCorrupt,
+	// the bytes and the token, and Delete at the token removes it. An empty Version means
+	// that the bytes can't be had, or are of a newer program: only a person may remove it.
+	Damaged bool
 }
 
 // ListOptions selects what a List answers.
@@ -119,6 +125,9 @@ type Backend interface {
 	// version, it returns ErrNotModified instead, and no data are transferred.
 	// An object that does not exist is ErrNotFound. Beside these errors the Object
 	// may tell the Time, and nothing else.
+	//
+	// Of a damaged object it returns, with ErrCorrupt, the bytes as the store has them
+	// and the version at which Delete removes them; no version if it can't.
 	Get(ctx context.Context, name string, known Version) (Object, error)
 
 	// Put writes the object if c holds, atomically, and returns its new version.
