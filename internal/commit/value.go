@@ -187,7 +187,7 @@ func (e *entry) staged() cell.Value {
 	if e.upload != nil {
 		return e.upload.value
 	}
-	return cell.Value{Kind: cell.Inline, Data: e.data}
+	return cell.Inlined(e.data)
 }
 
 // bytesLocked is the value that the function sees: a copy, if it is at hand. The caller
