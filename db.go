@@ -40,7 +40,7 @@ type DB struct {
 //
 // It returns ErrInvalid for a name that is not allowed, ErrCorrupt if the bucket holds
 // something else under that name, ErrFormat if a newer version of this library has
-// made the database, ErrUnsupported if the store would lose updates, and the backend's
+// made the database, ErrNoDatabase with MustExist or ReadOnly, ErrUnsupported if the store would lose updates, and the backend's
 // errors: backend.ErrBucketNotFound, backend.ErrDenied, ErrUnavailable. None of them
 // matches ErrNotFound.
 func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (*DB, error) {
@@ -69,7 +69,7 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 		Backend: b, Runtime: rt, Cache: s.cache,
 		Prefix: keyspace.Prefix(name), Concurrency: s.concurrency,
 		Requests: s.requests,
-		Probe:    s.probe,
+		Probe:    s.probe, MustExist: s.mustExist, ReadOnly: s.readOnly, Logger: s.logger,
 	})
 	if err != nil {
 		return nil, err
@@ -177,6 +177,7 @@ func (db *DB) run(ctx context.Context, o commit.Options, fn func(tx *Tx) error) 
 		return err
 	}
 	defer db.end()
+	o.ReadOnly = o.ReadOnly || db.st.ReadOnly()
 	err := db.engine.Run(ctx, o, func(tx *commit.Tx) error { return fn(&Tx{db: db, tx: tx}) })
 	if err != nil && errors.Is(err, ErrInDoubt) {
 		return db.inDoubt(err)

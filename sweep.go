@@ -53,13 +53,16 @@ type SweepReport = sweep.Report
 //
 // A failure at one object does not end the sweep, but many do. The error then has the first
 // ones, and the report tells what was done nevertheless. Other errors: ErrClosed,
-// ErrInvalid, ErrInvalidKey, ErrUnavailable, the backend's, and the context's.
+// ErrReadOnly, ErrInvalid, ErrInvalidKey, ErrUnavailable, the backend's, and the context's.
 func (db *DB) Sweep(ctx context.Context, o SweepOptions) (SweepReport, error) {
 	if err := db.begin(); err != nil {
 		return SweepReport{}, err
 	}
 	defer db.end()
 	prefix, err := db.prefix(o.Collection)
+	if err == nil && !o.DryRun {
+		err = db.writable()
+	}
 	if err != nil {
 		return SweepReport{}, fmt.Errorf("sweep: %w", err)
 	}
@@ -80,6 +83,16 @@ type CheckOptions struct {
 	// Collection limits the check to a collection and what is nested in it; nil is the
 	// whole database.
 	Collection *Collection
+	// Repair moves aside, under the name of the database and "/lost/", what does not belong
+	// where it is: foreign objects, and damaged objects of keys, which then have no value. It
+	// copies an object before it touches it, asks nothing, and the report's problems tell what
+	// became of each. See DB.Check.
+	Repair bool
+	// DryRun has Repair report what it would do. Nothing is written.
+	DryRun bool
+	// Alone says that nobody else uses the database. Then Repair also moves what it else
+	// leaves since a transaction of others might depend on it.
+	Alone bool
 	// Progress, if not nil, is called now and then with what has been found so far.
 	Progress func(CheckReport)
 }
@@ -91,22 +104,52 @@ type CheckReport = sweep.CheckReport
 type CheckProblem = sweep.Problem
 
 // Check examines every object of the database: names, formats, checksums, external values,
-// and what the protocol promises of intents and marks. It writes nothing that changes a
-// value, and may run while others use the database. It costs a listing, a read of each
+// and what the protocol promises of intents and marks. Without Repair it writes nothing that
+// changes a value. It may run while others use the database. It costs a listing, a read of each
 // cell and external value, and of the members of each intent.
 //
 // Problems are listed in the report; the error tells that the check could not be carried
-// through.
+// through. Errors: ErrClosed, ErrReadOnly (with Repair), ErrInvalid, ErrInvalidKey,
+// ErrUnavailable, the backend's, and the context's.
+//
+// With Repair, a damaged object of a key is replaced by the tombstone of a deleted key once
+// it has been copied, together with the key's external values. What that key held is lost,
+// while other keys of the same transaction keep what they hold: damage does not respect
+// transactions, but Repair tears nothing more apart. So it first settles all transactions
+// under way that write the key. If it can't, since the damaged object alone would tell what
+// became of one, it leaves the object, and says so in CheckProblem.Left: stop all programs,
+// and repair with Alone. Unless Alone, it leaves as well what is younger than an hour by the
+// store's clock. Foreign objects stay where the store does not honour the condition of a
+// DELETE. Objects of a newer format are not touched, nor are external values that a key refers
+// to: write or delete the key.
+//
+// Nothing removes the copies but DB.Drop. A repair costs a read and two writes for each object
+// moved; if objects of keys are damaged, also two listings, a read of each key with an intent,
+// and of every key if some of these can't be settled otherwise.
 func (db *DB) Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
 	if err := db.begin(); err != nil {
 		return CheckReport{}, err
 	}
 	defer db.end()
 	prefix, err := db.prefix(o.Collection)
+	if err == nil && o.Repair && !o.DryRun {
+		err = db.writable()
+	}
 	if err != nil {
 		return CheckReport{}, fmt.Errorf("check: %w", err)
 	}
-	return sweep.NewChecker(db.st, db.rs).Check(ctx, prefix, o.Progress)
+	return sweep.NewChecker(db.st, db.rs, sweep.CheckOptions{
+		Prefix: prefix, Database: db.name, Repair: o.Repair, DryRun: o.DryRun, Alone: o.Alone,
+		Progress: o.Progress,
+	}).Check(ctx)
+}
+
+// writable tells whether the handle may write.
+func (db *DB) writable() error {
+	if db.st.ReadOnly() {
+		return ErrReadOnly
+	}
+	return nil
 }
 
 // prefix is what the names of all objects of a collection begin with; nil is the whole

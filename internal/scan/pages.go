@@ -149,6 +149,7 @@ func within(i keyspace.Interval, page store.Page) []Found {
 		}
 		found = append(found, Found{
 			Name: o.Name, Version: o.Version, Size: o.Size, asked: page.Asked, live: true,
+			damaged: o.Damaged,
 		})
 	}
 	return found
