@@ -13,6 +13,7 @@ import (
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
 	"github.com/strictkv/strictkv/benchmarks/internal/load"
 	"github.com/strictkv/strictkv/benchmarks/internal/price"
+	"github.com/strictkv/strictkv/cache"
 )
 
 // settings are one measurement.
@@ -22,6 +23,8 @@ type settings struct {
 	Clients, Parallel int
 	Warm, Time        time.Duration
 	ValueSize         int // bytes
+	// Shared gives all clients one cache, of the default size.
+	Shared bool
 }
 
 // row is what came of it. Counts of requests are per transaction.
@@ -125,8 +128,12 @@ func (s settings) run(ctx context.Context, seed int, progress io.Writer) (r row,
 	if err := b.Preload(ctx, s.Keys, make([]byte, s.ValueSize)); err != nil {
 		return row{}, fmt.Errorf("preload: %w", err)
 	}
+	var opts []strictkv.Option
+	if s.Shared {
+		opts = append(opts, strictkv.WithCache(cache.New(strictkv.DefaultCacheSize)))
+	}
 	for range s.Clients {
-		if _, err := b.Handle(ctx); err != nil {
+		if _, err := b.Handle(ctx, opts...); err != nil {
 			return row{}, err
 		}
 	}
