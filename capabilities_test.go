@@ -37,8 +37,9 @@ func TestWrappedCapabilities(t *testing.T) {
 			for range 2 { // the second finds what the first has noted
 				db, err := strictkv.Open(t.Context(), "db", b)
 				require.NoError(t, err)
-				require.NoError(t, db.Collection([]byte("c")).Write(t.Context(), []byte("key"), nil))
-				require.NoError(t, db.Collection([]byte("c")).Delete(t.Context(), []byte("key")))
+				c := db.Collection([]byte("c"))
+				require.NoError(t, c.Write(t.Context(), []byte("key"), nil))
+				require.NoError(t, c.Delete(t.Context(), []byte("key")))
 				assert.True(t, db.Stats().KeepsTombstones)
 				r, err := db.Sweep(t.Context(), strictkv.SweepOptions{Horizon: -1})
 				require.NoError(t, err)

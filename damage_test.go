@@ -128,7 +128,8 @@ func TestReadMultiWithOneBadKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := db.View(t.Context(), func(tx *strictkv.Tx) error {
-				r := tx.ReadMulti(c.Key([]byte("a")), x.key, c.Key([]byte("d")), c.Key([]byte("none")))
+				none := c.Key([]byte("none"))
+				r := tx.ReadMulti(c.Key([]byte("a")), x.key, c.Key([]byte("d")), none)
 				assert.NoError(t, r[0].Err)
 				assert.Equal(t, "value of a", string(r[0].Value))
 				assert.ErrorIs(t, r[1].Err, x.want)

@@ -40,7 +40,8 @@ type DB struct {
 //
 // It returns ErrInvalid for a name that is not allowed, ErrCorrupt if the bucket holds
 // something else under that name, ErrFormat if a newer version of this library has
-// made the database, ErrNoDatabase with MustExist or ReadOnly, ErrUnsupported if the store would lose updates, and the backend's
+// made the database, ErrNoDatabase with MustExist or ReadOnly, ErrUnsupported if the store
+// would lose updates, and the backend's
 // errors: backend.ErrBucketNotFound, backend.ErrDenied, ErrUnavailable. None of them
 // matches ErrNotFound.
 func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (*DB, error) {

@@ -74,7 +74,8 @@ func (db *DB) Drop(ctx context.Context, opts ...WalkOption) (removed int64, err 
 // it holds (ErrCorrupt, ErrFormat) is left, and the first of these errors comes back when
 // all others have been deleted. It costs a read and a write for each key,
 // and a list request for each 1000. External values go as well; the tombstones stay until
-// a sweep removes them. Errors: ErrClosed, ErrReadOnly, ErrInvalid, ErrInvalidKey, ErrInDoubt (call it
+// a sweep removes them. Errors: ErrClosed, ErrReadOnly, ErrInvalid, ErrInvalidKey, ErrInDoubt
+// (call it
 // again), ErrCorrupt, ErrFormat, ErrUnavailable, the backend's, and the context's.
 func (c *Collection) Drop(ctx context.Context, opts ...WalkOption) (deleted int64, err error) {
 	w, err := newWalk(opts)

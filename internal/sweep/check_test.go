@@ -85,7 +85,8 @@ func TestCheckOfExternalValues(t *testing.T) {
 					v := w.external(name, 2)
 					link(w, v)
 					x.harm(w, v)
-					r, err := sweep.NewChecker(w.st, w.rs, sweep.CheckOptions{Prefix: name}).Check(background)
+					o := sweep.CheckOptions{Prefix: name}
+					r, err := sweep.NewChecker(w.st, w.rs, o).Check(background)
 					require.NoError(t, err)
 					if x.problem == "" {
 						assert.Empty(t, r.Problems)

@@ -7,7 +7,6 @@ import (
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/store"
-	"github.com/strictkv/strictkv/internal/txid"
 )
 
 // holders are the cells with intents of attempts that have a damaged cell among their members.
@@ -21,7 +20,7 @@ type holders struct {
 // holder is one of them.
 type holder struct {
 	name    string
-	tx      txid.ID
+	in      *cell.Intent
 	members []string // that are damaged
 }
 
@@ -33,7 +32,7 @@ func (h *holders) settle(ctx context.Context) error {
 		if in == nil {
 			return
 		}
-		x := holder{name: s.Name, tx: in.Tx}
+		x := holder{name: s.Name, in: in}
 		for _, m := range in.List {
 			if h.damaged[m.Name] {
 				x.members = append(x.members, m.Name)
@@ -60,20 +59,20 @@ func (h *holders) settle(ctx context.Context) error {
 // learn looks for marks of the holders' attempts in all cells. While a cell holds the intent
 // of a committed attempt, each folded member has its mark: one is enough to know it.
 func (h *holders) learn(ctx context.Context, all []holder) error {
-	wanted, marks := map[txid.ID]bool{}, map[txid.ID]cell.Members{}
+	wanted, marks := map[string]bool{}, map[string]cell.Members{}
 	for _, x := range all {
-		wanted[x.tx] = true
+		wanted[x.in.Tx.String()] = true
 	}
 	err := h.each(ctx, false, func(s store.Snapshot) {
 		for _, m := range s.Cell.Marks {
-			if wanted[m.Tx] {
-				marks[m.Tx] = m.Members
+			if id := m.Tx.String(); wanted[id] {
+				marks[id] = m.Members
 			}
 		}
 	})
 	for _, x := range all {
-		if m, ok := marks[x.tx]; ok {
-			h.rs.Committed(x.tx, m)
+		if m, ok := marks[x.in.Tx.String()]; ok {
+			h.rs.Committed(x.in.Tx, m)
 		}
 	}
 	return err
@@ -84,7 +83,7 @@ func (h *holders) finish(ctx context.Context, x holder) error {
 	var err error
 	if h.o.DryRun {
 		var s store.Snapshot
-		if s, err = h.rs.Read(ctx, x.name); err == nil && s.Cell.Holds(x.tx) {
+		if s, err = h.rs.Read(ctx, x.name); err == nil && s.Cell.Holds(x.in.Tx) {
 			_, err = h.rs.Status(ctx, s)
 		}
 	} else {
@@ -95,7 +94,7 @@ func (h *holders) finish(ctx context.Context, x holder) error {
 	}
 	for _, name := range x.members {
 		h.held[name] = fmt.Sprintf("without it nobody can tell what became of the attempt %v, "+
-			"whose intent is in %q", x.tx, h.st.FullName(x.name))
+			"whose intent is in %q", x.in.Tx, h.st.FullName(x.name))
 	}
 	return nil
 }
