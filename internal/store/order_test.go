@@ -129,7 +129,7 @@ func TestAnswersOfReadsMayPassEachOther(t *testing.T) {
 		require.NoError(t, err)
 		close(slow)
 		synctest.Wait()
-		assert.Equal(t, valued(7).Writer, cached(t, st).Cell.Writer, "the later request knows better")
+		assert.Equal(t, valued(7).Writer, cached(t, st).Cell.Writer, "the later one knows better")
 	})
 }
 
