@@ -41,7 +41,8 @@ type DB struct {
 //
 // It returns ErrInvalid for a name that is not allowed, ErrCorrupt if the bucket holds
 // something else under that name, ErrFormat if a newer version of this library has
-// made the database, ErrUnsupported if the store would lose updates, and the backend's
+// made the database, ErrNoDatabase with MustExist or ReadOnly, ErrUnsupported if the store
+// would lose updates, and the backend's
 // errors: backend.ErrBucketNotFound, backend.ErrDenied, ErrUnavailable. None of them
 // matches ErrNotFound.
 func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (*DB, error) {
@@ -70,7 +71,8 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 		Backend: b, Runtime: rt, Cache: (*cells.Cache)(s.cache),
 		Prefix: keyspace.Prefix(name), Concurrency: s.concurrency,
 		Requests: store.Requests(s.requests),
-		Probe:    store.Probe(s.probe),
+		Probe:    store.Probe(s.probe), MustExist: s.mustExist, ReadOnly: s.readOnly,
+		Logger: s.logger,
 	})
 	if err != nil {
 		return nil, err
@@ -182,6 +184,7 @@ func (db *DB) run(ctx context.Context, o commit.Options, fn func(tx *Tx) error) 
 		return err
 	}
 	defer db.end()
+	o.ReadOnly = o.ReadOnly || db.st.ReadOnly()
 	attempt := 0
 	err := db.engine.Run(ctx, o, func(tx *commit.Tx) error {
 		attempt++

@@ -18,7 +18,7 @@ var (
 	ErrNotFound = backend.ErrNotFound
 	// ErrExists: Insert of a key that has a value. It does not fail the transaction.
 	ErrExists = commit.ErrExists
-	// ErrReadOnly: a write in a View. Don't retry.
+	// ErrReadOnly: a write in a View, or by a handle that was opened ReadOnly. Don't retry.
 	ErrReadOnly = commit.ErrReadOnly
 	// ErrAborted: the function has called Tx.Abort.
 	ErrAborted = commit.ErrAborted
@@ -26,6 +26,9 @@ var (
 	ErrTxDone = commit.ErrTxDone
 	// ErrClosed: the handle is closed. Don't retry.
 	ErrClosed = errors.New("strictkv: database is closed")
+	// ErrNoDatabase: Open with MustExist, or ReadOnly, of a database that does not exist. It
+	// does not match ErrNotFound. Don't retry.
+	ErrNoDatabase = store.ErrNoDatabase
 	// ErrConflict: conflicts have undone as many attempts as MaxAttempts allows.
 	// Retrying is safe.
 	ErrConflict = commit.ErrConflict

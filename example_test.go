@@ -720,3 +720,49 @@ func ExampleOpen_folder() {
 	must(err)
 	defer db.Close(ctx)
 }
+
+// Drop removes a database, and leaves its neighbours in the bucket alone.
+func ExampleDB_Drop() {
+	bucket := memory.New()
+	for _, name := range []string{"staging", "staging-2"} {
+		db, err := strictkv.Open(ctx, name, bucket)
+		must(err)
+		must(db.Collection([]byte("users")).Write(ctx, []byte("alice"), []byte("here")))
+		must(db.Close(ctx))
+	}
+	db, err := strictkv.Open(ctx, "staging", bucket, strictkv.MustExist())
+	must(err)
+	fmt.Println(db.Drop(ctx))
+	fmt.Println(bucket.Len(), "objects are left")
+	// Output:
+	// 2 <nil>
+	// 2 objects are left
+}
+
+// A database that is expected to be there is not created by a typo.
+func ExampleMustExist() {
+	bucket := memory.New()
+	_, err := strictkv.Open(ctx, "exampel", bucket, strictkv.MustExist())
+	fmt.Println(errors.Is(err, strictkv.ErrNoDatabase), errors.Is(err, strictkv.ErrNotFound))
+	// Output: true false
+}
+
+// A dashboard needs no permission to write.
+func ExampleReadOnly() {
+	bucket := memory.New()
+	db, err := strictkv.Open(ctx, "example", bucket)
+	must(err)
+	defer db.Close(ctx)
+	must(db.Collection([]byte("users")).Write(ctx, []byte("alice"), []byte("here")))
+
+	reader, err := strictkv.Open(ctx, "example", bucket, strictkv.ReadOnly())
+	must(err)
+	defer reader.Close(ctx)
+	users := reader.Collection([]byte("users"))
+	v, err := users.Read(ctx, []byte("alice"))
+	fmt.Println(string(v), err)
+	fmt.Println(errors.Is(users.Delete(ctx, []byte("alice")), strictkv.ErrReadOnly))
+	// Output:
+	// here <nil>
+	// true
+}

@@ -2,31 +2,24 @@ package strictkv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
-	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/scan"
-	"github.com/strictkv/strictkv/internal/seam"
 )
 
-const (
-	// walkProgressEvery is how many keys are listed between two calls of Progress.
-	walkProgressEvery = 1000
-	// dropsWaitingMax is how many keys may wait to be deleted while the next are listed.
-	dropsWaitingMax = 1000
-)
+// walkProgressEvery is how many keys are listed between two calls of Progress.
+const walkProgressEvery = 1000
 
-// WalkOption configures one Items or Drop.
+// WalkOption configures one Items, or one Drop of a collection or a database.
 type WalkOption func(*walk)
 
 // WalkProgress says how far an Items or a Drop has come.
 type WalkProgress struct {
 	// Listed counts the keys that were listed, those included that are deleted and whose
-	// tombstones no sweep has removed yet.
+	// tombstones no sweep has removed yet; of DB.Drop it counts objects.
 	Listed int64
-	// Done counts the items that were yielded, or the keys that were deleted.
+	// Done counts the items that were yielded, or the keys, or objects, that were deleted.
 	Done int64
 }
 
@@ -191,117 +184,4 @@ func (c *Collection) begin() error {
 		return c.err
 	}
 	return c.db.begin()
-}
-
-// Drop deletes all keys of c and of the collections nested in it, and returns how many it
-// has deleted. It is not a transaction: each key is deleted by one of its own, as many in
-// parallel as WithConcurrency allows.
-//
-// When it returns nil, every key that had a value when it was called has been deleted at
-// an instant within the call. Of what others write meanwhile, some may be deleted and some
-// stay: what is written to a key after its turn stays. Who wants the collection to be
-// empty sees to it that nobody writes to it. What is written after Drop has returned
-// stays, always.
-//
-// It can be stopped at any time, and called again: it then lists the tombstones of what is
-// gone, and deletes the rest. An error ends it, after the deletions that have begun, and
-// the number tells what was deleted nevertheless. It costs a read and a write for each key,
-// and a list request for each 1000. External values go as well; the tombstones stay until
-// a sweep removes them. Errors: ErrClosed, ErrInvalid, ErrInvalidKey, ErrInDoubt (call it
-// again), ErrCorrupt, ErrFormat, ErrUnavailable, the backend's, and the context's.
-func (c *Collection) Drop(ctx context.Context, opts ...WalkOption) (deleted int64, err error) {
-	w, err := newWalk(opts)
-	if err != nil {
-		return 0, fmt.Errorf("drop: %w", err)
-	}
-	if err := c.begin(); err != nil {
-		return 0, fmt.Errorf("drop: %w", err)
-	}
-	defer c.db.end()
-	d := drop{db: c.db, tell: w.tell}
-	crew := seam.NewCrew(c.db.rt, c.db.concurrency, dropsWaitingMax)
-	d.fail(d.list(ctx, c.path, crew))
-	d.fail(crew.Wait())
-	p, err := d.soFar()
-	if d.tell != nil {
-		d.tell(p)
-	}
-	if err != nil {
-		return p.Done, fmt.Errorf("drop: %w", err)
-	}
-	return p.Done, nil
-}
-
-// drop is a Drop. What its goroutines share is guarded by mu.
-type drop struct {
-	db   *DB
-	tell func(WalkProgress)
-
-	mu       seam.Mutex // guards all below
-	progress WalkProgress
-	err      error // the first
-}
-
-// list lists the keys below path, and hands over those that are to be deleted, until
-// something fails.
-func (d *drop) list(ctx context.Context, path keyspace.Path, crew *seam.Crew) error {
-	for x, err := range scan.Below(ctx, d.db.st, path) {
-		if err != nil {
-			return err
-		}
-		p, err := d.listed()
-		if err != nil {
-			return err
-		}
-		if d.tell != nil && p.Listed%walkProgressEvery == 0 {
-			d.tell(p)
-		}
-		if x.Gone() {
-			continue
-		}
-		if err := crew.Do(ctx, func() { d.remove(ctx, x.Name) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// listed counts a key that was listed.
-func (d *drop) listed() (WalkProgress, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.progress.Listed++
-	return d.progress, d.err
-}
-
-func (d *drop) soFar() (WalkProgress, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.progress, d.err
-}
-
-// remove deletes a key, unless something has failed.
-func (d *drop) remove(ctx context.Context, name string) {
-	if _, err := d.soFar(); err != nil {
-		return
-	}
-	had, err := d.db.engine.Remove(ctx, name)
-	if err != nil && errors.Is(err, ErrInDoubt) {
-		err = d.db.inDoubt(err)
-	}
-	d.fail(err)
-	if had {
-		d.mu.Lock()
-		d.progress.Done++
-		d.mu.Unlock()
-	}
-}
-
-// fail keeps the first error.
-func (d *drop) fail(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.err == nil {
-		d.err = err
-	}
 }

@@ -35,6 +35,8 @@ type settings struct {
 	requests    Requests
 	probe       Probe
 	logger      *slog.Logger
+	mustExist   bool
+	readOnly    bool
 }
 
 // Option configures a database handle.
@@ -139,8 +141,25 @@ const (
 // database that exists without a probe.
 func WithProbe(p Probe) Option { return func(s *settings) { s.probe = p } }
 
-// WithLogger sets where the handle reports what it could not do in the background, at
-// level Debug. The default discards it.
+// MustExist makes Open fail with ErrNoDatabase where the database does not exist, instead of
+// creating it: so that a typo in the name of a database, or of a bucket, does not read as an
+// empty one. Nothing is created, but a database that was never probed is probed: see WithProbe.
+func MustExist() Option { return func(s *settings) { s.mustExist = true } }
+
+// ReadOnly makes a handle that never writes to the bucket, nor deletes anything there: not to
+// create the database, which must exist as with MustExist, nor to probe the store, nor to
+// help or end the transactions of others. Permission to get and list objects is enough. DB.Tx
+// runs as DB.View does. Writes, DB.Sweep and DB.Check with Repair (unless they are dry runs),
+// and Drop fail with ErrReadOnly.
+//
+// A read may meet a transaction that holds the key and can't go on, since its process has
+// died. Other handles end such a transaction after their patience, by a write. This one then
+// returns ErrUnavailable: until somebody else has used the key, or a DB.Sweep has passed.
+func ReadOnly() Option { return func(s *settings) { s.readOnly = true } }
+
+// WithLogger sets where the handle reports what it could not do in the background, at level
+// Debug, and the first failure of a request of Open, which is then tried again, at level
+// Warn. The default discards both.
 func WithLogger(l *slog.Logger) Option {
 	return func(s *settings) {
 		if l != nil {

@@ -129,14 +129,21 @@ func (tx *Tx) scan(c *Collection, r Range, yield func(Item) bool) error {
 	return err
 }
 
-// owns tells whether the collection is of the transaction's handle. If not, the transaction
-// fails.
+// owns makes the transaction fail if the collection is not of its handle.
 func (tx *Tx) owns(c *Collection) error {
+	if err := tx.mine(c); err != nil {
+		return tx.tx.Fail(err)
+	}
+	return nil
+}
+
+// mine tells what is wrong with a collection that is not of the transaction's handle.
+func (tx *Tx) mine(c *Collection) error {
 	switch {
 	case c == nil:
-		return tx.tx.Fail(fmt.Errorf("nil collection: %w", ErrInvalid))
+		return fmt.Errorf("nil collection: %w", ErrInvalid)
 	case c.db != tx.db:
-		return tx.tx.Fail(fmt.Errorf("collection of another handle: %w", ErrInvalid))
+		return fmt.Errorf("collection of another handle: %w", ErrInvalid)
 	}
 	return nil
 }

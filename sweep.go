@@ -59,6 +59,8 @@ type SweepReport struct {
 	Changed int64
 	// Foreign counts objects that are none of the database's. They are left alone.
 	Foreign int64
+	// Damaged counts objects of which the store itself says that they are. They are left alone.
+	Damaged int64
 	// Failed counts objects with which something went wrong.
 	Failed int64
 }
@@ -76,13 +78,16 @@ type SweepReport struct {
 //
 // A failure at one object does not end the sweep, but many do. The error then has the first
 // ones, and the report tells what was done nevertheless. Other errors: ErrClosed,
-// ErrInvalid, ErrInvalidKey, ErrUnavailable, the backend's, and the context's.
+// ErrReadOnly, ErrInvalid, ErrInvalidKey, ErrUnavailable, the backend's, and the context's.
 func (db *DB) Sweep(ctx context.Context, o SweepOptions) (SweepReport, error) {
 	if err := db.begin(); err != nil {
 		return SweepReport{}, err
 	}
 	defer db.end()
 	prefix, err := db.prefix(o.Collection)
+	if err == nil && !o.DryRun {
+		err = db.writable()
+	}
 	if err != nil {
 		return SweepReport{}, fmt.Errorf("sweep: %w", err)
 	}
@@ -101,6 +106,14 @@ func (db *DB) Sweep(ctx context.Context, o SweepOptions) (SweepReport, error) {
 		Progress: progress, KeepTombstones: !db.st.ConditionalDelete(),
 	}).Sweep(ctx)
 	return SweepReport(r), err
+}
+
+// writable tells whether the handle may write.
+func (db *DB) writable() error {
+	if db.st.ReadOnly() {
+		return ErrReadOnly
+	}
+	return nil
 }
 
 // prefix is what the names of all objects of a collection begin with; nil is the whole

@@ -68,16 +68,25 @@ func (tx *Tx) Context() context.Context { return tx.tx.Context() }
 
 // cell is the name of a key's cell; what is wrong with it makes the transaction fail.
 func (tx *Tx) cell(c *Collection, key []byte) (string, error) {
-	if err := tx.owns(c); err != nil {
+	name, err := tx.name(c, key)
+	if err != nil {
+		return "", tx.tx.Fail(err)
+	}
+	return name, nil
+}
+
+// name is cell for a caller who makes the transaction fail.
+func (tx *Tx) name(c *Collection, key []byte) (string, error) {
+	if err := tx.mine(c); err != nil {
 		return "", err
 	}
 	if c.err != nil {
-		return "", tx.tx.Fail(c.err)
+		return "", c.err
 	}
 	var buf [keyspace.NameMax]byte
 	name, err := c.path.AppendCell(buf[:0], c.db.name, key)
 	if err != nil {
-		return "", tx.tx.Fail(public(err))
+		return "", public(err)
 	}
 	return tx.tx.Name(name), nil
 }
@@ -102,20 +111,15 @@ type Result struct {
 	Err   error
 }
 
-// ReadMulti reads keys in parallel. The results have the order of the keys.
+// ReadMulti reads keys in parallel. The results have the order of the keys. An error of one
+// key is in its own result alone; unless it is ErrNotFound, the transaction fails with it.
 func (tx *Tx) ReadMulti(keys ...Key) []Result {
 	results := make([]Result, len(keys))
 	names := make([]string, len(keys))
-	for i, k := range keys {
-		var err error
-		if names[i], err = tx.cell(k.Collection, k.Key); err != nil {
-			for j := range results {
-				results[j].Err = fmt.Errorf("read %q: %w", k.Key, err)
-			}
-			return results
-		}
-	}
 	values, errs := make([][]byte, len(keys)), make([]error, len(keys))
+	for i, k := range keys {
+		names[i], errs[i] = tx.name(k.Collection, k.Key)
+	}
 	tx.tx.ReadMulti(names, values, errs)
 	for i := range results {
 		results[i].Value = values[i]

@@ -41,6 +41,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	f.IntVar(&s.ValueSize, "value", 100, "bytes of a value")
 	f.DurationVar(&s.Warm, "warm", 10*time.Second, "time before anything counts")
 	f.DurationVar(&s.Time, "time", 30*time.Second, "time in which it does")
+	f.BoolVar(&s.Shared, "shared", false, "let the clients share one cache")
 	seeds := f.Int("seeds", 3, "how often to measure")
 	all := f.Bool("goals", false, "measure all goals, with the latencies of gcs")
 	to := report.Output{Table: out}

@@ -14,6 +14,7 @@ import (
 	"github.com/strictkv/strictkv/benchmarks/internal/load"
 	"github.com/strictkv/strictkv/benchmarks/internal/price"
 	"github.com/strictkv/strictkv/benchmarks/internal/progress"
+	"github.com/strictkv/strictkv/cache"
 )
 
 // settings are one measurement.
@@ -23,6 +24,8 @@ type settings struct {
 	Clients, Parallel int
 	Warm, Time        time.Duration
 	ValueSize         int // bytes
+	// Shared gives all clients one cache, of the default size.
+	Shared bool
 }
 
 // row is what came of it. Counts of requests are per transaction.
@@ -129,8 +132,12 @@ func (s settings) run(ctx context.Context, seed int, out io.Writer) (r row, err 
 	if err := b.Preload(ctx, s.Keys, make([]byte, s.ValueSize)); err != nil {
 		return row{}, fmt.Errorf("preload: %w", err)
 	}
+	var opts []strictkv.Option
+	if s.Shared {
+		opts = append(opts, strictkv.WithCache(cache.New(cache.DefaultSize())))
+	}
 	for range s.Clients {
-		if _, err := b.Handle(ctx); err != nil {
+		if _, err := b.Handle(ctx, opts...); err != nil {
 			return row{}, err
 		}
 	}

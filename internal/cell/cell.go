@@ -55,6 +55,8 @@ const (
 // Value is what a key holds.
 type Value struct {
 	Kind ValueKind
+	// own says that Data is an allocation of its own: see Apart.
+	own bool
 	// Data are the bytes of an Inline value. Nobody may modify them.
 	Data []byte
 	// Ref, Size (in bytes) and Sum (CRC32C) describe an External value's object. Package
@@ -63,6 +65,10 @@ type Value struct {
 	Size uint64
 	Sum  uint32
 }
+
+// Inlined is an inline value. The bytes are an allocation of their own, which nobody may
+// modify any more.
+func Inlined(data []byte) Value { return Value{Kind: Inline, Data: data, own: true} }
 
 // Mode says what commits an attempt.
 type Mode uint8

@@ -101,21 +101,20 @@ func (m *Members) footprint(encoded int) int {
 }
 
 // Apart returns the same cell with inline values that are not parts of what a cell was
-// read from, which they would keep as a whole. Those that may be are copied: Decode
-// leaves no room behind a value, an allocation of its own mostly has some.
+// read from, which they would keep as a whole. Those that may be are copied.
 func (c *Cell) Apart() *Cell {
 	value, intent := c.Value.apart(), (*Intent)(nil)
 	if in := c.Intent; in != nil && !in.Value.apart() {
 		intent = new(Intent)
 		*intent = *in
-		intent.Value.Data = bytes.Clone(in.Value.Data)
+		intent.Value = Inlined(bytes.Clone(in.Value.Data))
 	}
 	if value && intent == nil {
 		return c
 	}
 	n := *c
 	if !value {
-		n.Value.Data = bytes.Clone(c.Value.Data)
+		n.Value = Inlined(bytes.Clone(c.Value.Data))
 	}
 	if intent != nil {
 		n.Intent = intent
@@ -124,4 +123,4 @@ func (c *Cell) Apart() *Cell {
 }
 
 // apart tells whether the value certainly is no part of what a cell was read from.
-func (v *Value) apart() bool { return v.Kind != Inline || cap(v.Data) > len(v.Data) }
+func (v *Value) apart() bool { return v.Kind != Inline || v.own }

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
 // The errors of transactions. The root package documents them.
 var (
 	ErrExists   = errors.New("key exists")
-	ErrReadOnly = errors.New("write in a read-only transaction")
+	ErrReadOnly = store.ErrReadOnly
 	ErrAborted  = errors.New("transaction aborted")
 	ErrTxDone   = errors.New("transaction has ended")
 	ErrConflict = errors.New("conflict")

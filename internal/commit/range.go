@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/strictkv/strictkv/internal/cell"
@@ -298,4 +299,51 @@ func (t *txn) forget(members []*member) {
 		names[i] = m.e.name
 	}
 	t.e.memory.Forget(t.e.rt.Now(), names...)
+}
+
+// ReadMulti reads keys in parallel, into values and errs. A key that has an error there is
+// passed over. What one of them fails with, the others do not: the transaction does, when
+// all have been read.
+func (tx *Tx) ReadMulti(names []string, values [][]byte, errs []error) {
+	var missing []int
+	var bad error
+	for i, name := range names {
+		known := errs[i] != nil
+		if known {
+			bad = cmp.Or(bad, errs[i])
+		} else if values[i], known, errs[i] = tx.readLocal(name); !known {
+			missing = append(missing, i)
+		}
+	}
+	tx.readMissing(names, missing, values, errs)
+	if bad != nil {
+		_ = tx.Fail(bad)
+	}
+}
+
+// readMissing reads those of the keys that need a request.
+func (tx *Tx) readMissing(names []string, missing []int, values [][]byte, errs []error) {
+	first := make(map[string]int, len(missing))
+	again := slices.Clone(missing) // keys that are missing twice
+	missing = slices.DeleteFunc(missing, func(i int) bool {
+		_, asked := first[names[i]]
+		if !asked {
+			first[names[i]] = i
+		}
+		return asked
+	})
+	failed := make([]bool, len(missing))
+	_ = seam.Each(tx.t.e.rt, len(missing), func(j int) error {
+		i := missing[j]
+		values[i], failed[j], errs[i] = tx.readStore(names[i])
+		return nil
+	})
+	if j := slices.Index(failed, true); j >= 0 {
+		_ = tx.fail(errs[missing[j]])
+	}
+	for _, i := range again {
+		if j := first[names[i]]; j != i {
+			values[i], errs[i] = slices.Clone(values[j]), errs[j]
+		}
+	}
 }

@@ -167,8 +167,12 @@ func (tx *Tx) addLocked(e *entry) *entry {
 // Read returns the value of a key, a copy of it.
 func (tx *Tx) Read(name string) ([]byte, error) {
 	v, known, err := tx.readLocal(name)
-	if !known {
-		return tx.readStore(name)
+	if known {
+		return v, err
+	}
+	v, failed, err := tx.readStore(name)
+	if failed {
+		err = tx.fail(err)
 	}
 	return v, err
 }
@@ -184,12 +188,13 @@ func (tx *Tx) readLocal(name string) (v []byte, known bool, err error) {
 	return tx.bytesLocked(e)
 }
 
-// readStore reads a key by a request for its cell, or for its external value, or both.
-func (tx *Tx) readStore(name string) ([]byte, error) {
+// readStore reads a key by a request for its cell, or for its external value, or both. If
+// the store has failed, the transaction must fail with the error.
+func (tx *Tx) readStore(name string) (v []byte, failed bool, err error) {
 	tx.t.e.stats.Misses.Add(1)
-	e, err := tx.record(name)
+	e, failed, err := tx.request(name)
 	if err != nil {
-		return nil, err
+		return nil, failed, err
 	}
 	tx.mu.Lock()
 	v, known, err := tx.bytesLocked(e)
@@ -198,7 +203,7 @@ func (tx *Tx) readStore(name string) ([]byte, error) {
 	if !known {
 		return tx.download(e, value)
 	}
-	return v, err
+	return v, false, err
 }
 
 // recordLocked makes a key part of the read set, unless the transaction has written it
@@ -218,15 +223,24 @@ func (tx *Tx) recordLocked(name string) (e *entry, known bool, err error) {
 	return e, ok, nil
 }
 
-// record makes a key part of the read set, by a request if need be. That may be shared
-// with other readers, and older than the transaction: what was read is validated, but for
-// a read that may be old within a bound.
+// record makes a key part of the read set, by a request if need be.
 func (tx *Tx) record(name string) (*entry, error) {
+	e, failed, err := tx.request(name)
+	if failed {
+		err = tx.fail(err)
+	}
+	return e, err
+}
+
+// request is record, but that the transaction must yet fail with the error if the store has
+// failed. A request may be shared with other readers, and older than the transaction: what
+// was read is validated, but for a read that may be old within a bound.
+func (tx *Tx) request(name string) (e *entry, failed bool, err error) {
 	tx.mu.Lock()
 	e, known, err := tx.recordLocked(name)
 	tx.mu.Unlock()
 	if known {
-		return e, err
+		return e, false, err
 	}
 	after := uint64(0)
 	if tx.t.o.Staleness > 0 {
@@ -236,46 +250,15 @@ func (tx *Tx) record(name string) (*entry, error) {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	if uerr := tx.usableLocked(); uerr != nil {
-		return nil, uerr
+		return nil, false, uerr
 	}
 	if err != nil {
-		tx.broken = err
-		return nil, err
+		return nil, true, err
 	}
 	if !e.own() && !e.read {
 		e.setRead(rd)
 	}
-	return e, nil
-}
-
-// ReadMulti reads keys in parallel, into values and errs.
-func (tx *Tx) ReadMulti(names []string, values [][]byte, errs []error) {
-	var missing []int
-	for i, name := range names {
-		known := false
-		if values[i], known, errs[i] = tx.readLocal(name); !known {
-			missing = append(missing, i)
-		}
-	}
-	first := make(map[string]int, len(missing))
-	again := slices.Clone(missing) // keys that are missing twice
-	missing = slices.DeleteFunc(missing, func(i int) bool {
-		_, asked := first[names[i]]
-		if !asked {
-			first[names[i]] = i
-		}
-		return asked
-	})
-	_ = seam.Each(tx.t.e.rt, len(missing), func(j int) error {
-		i := missing[j]
-		values[i], errs[i] = tx.readStore(names[i])
-		return nil
-	})
-	for _, i := range again {
-		if j := first[names[i]]; j != i {
-			values[i], errs[i] = slices.Clone(values[j]), errs[j]
-		}
-	}
+	return e, false, nil
 }
 
 func (e *entry) setRead(rd resolve.Reading) {

@@ -187,7 +187,7 @@ func (e *entry) staged() cell.Value {
 	if e.upload != nil {
 		return e.upload.value
 	}
-	return cell.Value{Kind: cell.Inline, Data: e.data}
+	return cell.Inlined(e.data)
 }
 
 // bytesLocked is the value that the function sees: a copy, if it is at hand. The caller
@@ -212,20 +212,18 @@ func (tx *Tx) bytesLocked(e *entry) (v []byte, known bool, err error) {
 }
 
 // download fetches the external value that the function is to see. If it is gone, its
-// cell has been written since: the function must run again.
-func (tx *Tx) download(e *entry, v cell.Value) ([]byte, error) {
+// cell has been written since: the function must run again. If the store has failed, the
+// transaction must fail with the error.
+func (tx *Tx) download(e *entry, v cell.Value) (data []byte, failed bool, err error) {
 	t := tx.t
-	data, err := t.e.download(t.ctx, e.name, v)
+	data, err = t.e.download(t.ctx, e.name, v)
 	if errors.Is(err, store.ErrMissing) && !errors.Is(err, backend.ErrCorrupt) {
 		var rd resolve.Reading
 		if rd, err = t.e.lookAgain(t.ctx, e.name, v); err == nil {
-			return nil, tx.fail(errVanished, rd)
+			return nil, false, tx.fail(errVanished, rd)
 		}
 	}
-	if err != nil {
-		return nil, tx.fail(err)
-	}
-	return data, nil
+	return data, err != nil, err
 }
 
 // fail ends the transaction with a failure of the store, unless its function has returned.

@@ -10,6 +10,7 @@
 //	<db>/+<name>/*<key>.<32 hex>       their external values,
 //	<db>/+<name>/+<name>/...           and the folders of its collections
 //	<db>/clock.<32 hex>              a sweep's question for the store's time
+//	<db>/lost/<32 hex>/<name>        what a check has moved aside
 //
 // Keys and names are encoded as encode.go says. No encoded name contains a
 // slash, so listing a folder with the delimiter "/" rolls up its collections, and

@@ -11,6 +11,7 @@ const (
 	// idDigits is the length of an id in hexadecimal.
 	idDigits = 32
 	clock    = "clock."
+	lost     = "lost/"
 	// probeMarks are in byte order, and in that of no alphabet.
 	probeMarks = "A_az"
 )
@@ -18,8 +19,14 @@ const (
 // Value returns the name of an external value of the key whose cell has that name. The
 // id, in 32 hexadecimal digits, tells it from the key's other values.
 func Value(cell, id string) string {
+	return Values(cell) + id
+}
+
+// Values is what the names of all external values of the key begin with whose cell has that
+// name.
+func Values(cell string) string {
 	i := strings.LastIndexByte(cell, separator) + 1
-	return cell[:i] + string(valueKind) + cell[i+1:] + "." + id
+	return cell[:i] + string(valueKind) + cell[i+1:] + "."
 }
 
 // ParseValue is the inverse of Value. It accepts no name that Value would not make of
@@ -57,6 +64,21 @@ func IsClock(name string) bool {
 	id, mark, probe := strings.Cut(rest, ".")
 	return ok && isID(id) && (!probe || len(mark) == 1 && strings.Contains(probeMarks, mark))
 }
+
+// Lost returns the name under which a copy of an object is kept that had to go, given the
+// database. The id, in 32 hexadecimal digits, tells it from other copies. Of a name that leaves
+// no room for that the end is cut off.
+func Lost(db, name, id string) string {
+	full := lost + id + string(separator) + name
+	if most := NameMax - len(Prefix(db)); len(full) > most {
+		full = strings.TrimRight(full[:most], "./")
+	}
+	return full
+}
+
+// IsLost reports whether the name is one that Lost makes. Nobody but a person removes such an
+// object.
+func IsLost(name string) bool { return strings.HasPrefix(name, lost) }
 
 func isID(s string) bool {
 	b, err := hex.DecodeString(s)

@@ -3,6 +3,7 @@ package resolve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -169,6 +170,10 @@ func (r *Resolver) grace(rd Reading, role Role) time.Duration {
 	return limit - now.Sub(r.met.first(in.Tx, beat, now))
 }
 
+// errHeld is what a reader gets who may not kill.
+var errHeld = fmt.Errorf("an undecided transaction holds the key, and only who may write can "+
+	"end it: %w", backend.ErrUnavailable)
+
 // kill makes the commit of an undecided attempt impossible, by a fence: it rewrites
 // a member at the version that the attempt expects of it, or drops the intent from
 // a pending attempt's primary. If the fence is not accepted, nothing is known, and
@@ -177,6 +182,9 @@ func (r *Resolver) grace(rd Reading, role Role) time.Duration {
 func (r *Resolver) kill(
 	ctx context.Context, rd Reading, pause time.Duration,
 ) (Reading, error) {
+	if r.st.ReadOnly() {
+		return Reading{}, fmt.Errorf("read %q: %w", r.st.FullName(rd.Name), errHeld)
+	}
 	in := rd.Cell.Intent
 	at := rd.fences[0]
 	next := cell.Fence(at.Cell)

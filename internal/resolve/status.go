@@ -182,7 +182,8 @@ func (r *Resolver) look(ctx context.Context, tx txid.ID, ms []cell.Member) ([]si
 
 // lookAt reads a member. Before it calls a condemned tombstone off, it lifts the
 // condemnation: the tombstone might vanish, and the member be at its expected
-// version, absent, again.
+// version, absent, again. Who may not write takes it for that already: what is undecided
+// may be read past just as what is dead, and nothing is concluded from it for good.
 func (r *Resolver) lookAt(ctx context.Context, tx txid.ID, m cell.Member) (sight, error) {
 	for try := range racesMax {
 		if err := r.rest(ctx, try); err != nil {
@@ -195,6 +196,9 @@ func (r *Resolver) lookAt(ctx context.Context, tx txid.ID, m cell.Member) (sight
 		at := classify(s, tx, m)
 		if at != isOff || !s.Cell.Condemned {
 			return sight{s, at}, nil
+		}
+		if r.st.ReadOnly() {
+			return sight{s, atExpected}, nil
 		}
 		res, lifted, err := r.st.Send(ctx, r.st.Prepare(s, cell.Fence(s.Cell)))
 		switch {

@@ -41,7 +41,11 @@ func cells(listing iter.Seq2[backend.Info, error]) iter.Seq2[Listed, error] {
 			if _, _, err := keyspace.ParseCell(info.Name); err != nil {
 				continue
 			}
-			if !yield(Listed{info.Name, cell.ShapeOf(info.Size)}, nil) {
+			x := Listed{info.Name, cell.ShapeOf(info.Size)}
+			if info.Damaged {
+				x.Shape = cell.ShapeIntent // who wants to know must read it
+			}
+			if !yield(x, nil) {
 				return
 			}
 		}

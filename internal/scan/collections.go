@@ -2,10 +2,12 @@ package scan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/resolve"
@@ -120,13 +122,18 @@ func (c census) any(ctx context.Context, prefix string) (bool, error) {
 }
 
 // valued tells whether one of the cells has a value. They hold intents. Of the first it
-// reads one, and the more at once the more have been in vain.
+// reads one, and the more at once the more have been in vain. One that can't be read for
+// what it holds counts as a value: it may be one.
 func (c census) valued(ctx context.Context, names []string) (bool, error) {
 	for most := 1; len(names) > 0; most *= 2 {
 		n := min(most, len(names))
 		present := make([]bool, n)
 		err := seam.Each(c.st.Runtime(), n, func(i int) error {
 			rd, err := c.rs.Shared(ctx, names[i], c.st.Tick())
+			if errors.Is(err, backend.ErrCorrupt) || errors.Is(err, store.ErrFormat) {
+				present[i] = true
+				return nil
+			}
 			present[i] = err == nil && !rd.Absent()
 			return err
 		})

@@ -121,11 +121,9 @@ func (s *Scanner) page(
 		if err != nil {
 			return nil, "", err
 		}
-		found, err = s.within(i, page)
+		found = within(i, page)
 		n := len(page.Objects)
 		switch {
-		case err != nil:
-			return nil, "", err
 		case n == 0 && page.More:
 			return nil, "", fmt.Errorf("list %q: %w: an empty page is not the last", prefix,
 				backend.ErrUnavailable)
@@ -138,21 +136,23 @@ func (s *Scanner) page(
 	}
 }
 
-// within are the cells of a page that are within the interval.
-func (s *Scanner) within(i keyspace.Interval, page store.Page) ([]Found, error) {
+// within are the cells of a page that are within the interval. A name that keyspace does
+// not make is none of the database's: it is passed over.
+func within(i keyspace.Interval, page store.Page) []Found {
 	found := make([]Found, 0, len(page.Objects))
 	for _, o := range page.Objects {
 		if !i.Contains(o.Name) {
 			continue
 		}
 		if _, err := i.Path.Key(o.Name); err != nil {
-			return nil, &backend.CorruptError{Object: s.st.FullName(o.Name), Err: err}
+			continue
 		}
 		found = append(found, Found{
 			Name: o.Name, Version: o.Version, Size: o.Size, asked: page.Asked, live: true,
+			damaged: o.Damaged,
 		})
 	}
-	return found, nil
+	return found
 }
 
 // back lists what is left from the last mark on, and returns the end of it.

@@ -57,6 +57,8 @@ type Found struct {
 
 	asked store.Asked
 	live  bool // it is not of a listing that was current at one instant
+	// damaged says that the store knows it to be: version and size tell nothing of a cell.
+	damaged bool
 	// hopeful says that a Walker counts it among those that may have a value.
 	hopeful bool
 	// known says that the cell was read, or cached: then the rest is set.
@@ -89,12 +91,12 @@ func (f *Found) isSettled() bool {
 	if f.known {
 		return f.settled
 	}
-	return cell.ShapeOf(f.Size) != cell.ShapeIntent
+	return cell.ShapeOf(f.Size) != cell.ShapeIntent && !f.damaged
 }
 
 // mayLive tells whether the cell has a value, or may have one.
 func (f *Found) mayLive() bool {
-	return f.Present() || !f.known && cell.ShapeOf(f.Size) == cell.ShapeIntent
+	return f.Present() || !f.known && (f.damaged || cell.ShapeOf(f.Size) == cell.ShapeIntent)
 }
 
 // matches tells whether the cell, given as it is now, has the effective value that was

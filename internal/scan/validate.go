@@ -221,7 +221,7 @@ func (p *part) same(seen, now *Found) bool {
 		return false
 	case seen.Own:
 		return true
-	case seen.Version == now.Version && seen.isSettled():
+	case seen.Version == now.Version && seen.isSettled() && !now.damaged:
 		now.known, now.present, now.settled = seen.known, seen.present, seen.settled
 		now.writer, now.reading = seen.writer, seen.reading
 		return true

@@ -228,11 +228,11 @@ func (w *Walker) startLocked(f *flight) {
 		return
 	}
 	asListed := !f.known
-	if f.known = f.reading != nil && f.settled; !f.known {
+	if f.known = f.reading != nil && f.settled; !f.known && !f.damaged {
 		w.recall(f)
 	}
 	switch {
-	case !f.known && !w.values && asListed && cell.ShapeOf(f.Size) == cell.ShapeValue:
+	case !f.known && !w.values && asListed && !f.damaged && cell.ShapeOf(f.Size) == cell.ShapeValue:
 		return
 	case !f.known:
 		f.reading, f.bytes, f.Live = nil, f.Size, true

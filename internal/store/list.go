@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/strictkv/strictkv/backend"
 )
@@ -46,4 +47,57 @@ func (s *Store) page(ctx context.Context, o backend.ListOptions) (backend.Page, 
 		return page, fmt.Errorf("list %q: %w", o.Prefix, err)
 	}
 	return page, nil
+}
+
+// Asked is when a request was sent that proved something: by the logical clock, and by the
+// real one.
+type Asked struct {
+	Proved uint64
+	Until  time.Time
+}
+
+// Page is one page of a listing. Names are relative to the database.
+type Page struct {
+	Objects []backend.Info
+	More    bool
+	Asked   Asked
+}
+
+// ListPage lists at most limit objects whose names begin with prefix and are greater than
+// after, which is none for all; in one request.
+func (s *Store) ListPage(
+	ctx context.Context, prefix, after string, limit int,
+) (Page, error) {
+	o := backend.ListOptions{Prefix: s.FullName(prefix), Limit: limit}
+	if after != "" {
+		o.After = s.FullName(after)
+	}
+	asked := Asked{Proved: s.Tick(), Until: s.rt.Now()} // or later, if it is sent again
+	page, err := s.page(ctx, o)
+	if err != nil {
+		return Page{}, err
+	}
+	for i := range page.Objects {
+		page.Objects[i].Name = strings.TrimPrefix(page.Objects[i].Name, s.prefix)
+	}
+	return Page{Objects: page.Objects, More: page.More, Asked: asked}, nil
+}
+
+// Listed returns what the cache remembers of a cell that a listing shows, if that is the
+// version listed, or is known from a later request. A listing of the same version proves
+// the cell as a read does.
+func (s *Store) Listed(name string, v backend.Version, asked Asked) (Snapshot, bool) {
+	e, ok := s.cache.Lookup(name)
+	if !ok {
+		return Snapshot{}, false
+	}
+	if e.Version == v {
+		if asked.Proved > e.Proved {
+			e.Proved, e.Until = asked.Proved, asked.Until
+			e.Settled = max(e.Settled, e.Proved)
+			s.cache.Learn(name, e)
+		}
+		return snapshot(name, e), true
+	}
+	return snapshot(name, e), e.Proved > asked.Proved
 }

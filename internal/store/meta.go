@@ -35,7 +35,8 @@ type meta struct {
 }
 
 // Open opens the database with the options' prefix, or creates it: one request if it
-// exists, and the store has been probed. It returns an error that matches
+// exists, and the store has been probed. Where it must exist and does not, the error is
+// ErrNoDatabase. It returns an error that matches
 // backend.ErrCorrupt for a foreign or damaged meta object, cell.ErrFormat for one of a
 // newer format, ErrUnsupported for a store that a probe finds unfit, and never
 // backend.ErrNotFound or backend.ErrOutcomeUnknown.
@@ -43,8 +44,14 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		backend: o.Backend, rt: o.Runtime, prefix: o.Prefix,
 		limit: seam.NewLimiter(o.Runtime, o.Concurrency), bounds: o.Requests.bounded(),
+		readOnly: o.ReadOnly,
 	}
-	m, err := s.openMeta(ctx, o.Probe)
+	if s.opening.Store(o.Logger); s.readOnly {
+		s.backend = sealed{o.Backend}
+		o.Probe = ProbeNever
+	}
+	m, err := s.openMeta(ctx, o.Probe, o.MustExist || o.ReadOnly)
+	s.opening.Store(nil)
 	if errors.Is(err, backend.ErrNotFound) { // what has just been there
 		err = fmt.Errorf("%w: an object vanished: %s", backend.ErrUnavailable, err.Error())
 	}
@@ -56,12 +63,15 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// openMeta reads the object meta, or creates it, and has the store probed if need be.
-func (s *Store) openMeta(ctx context.Context, p Probe) (meta, error) {
+// openMeta reads the object meta, or creates it unless it must be there, and has the store
+// probed if need be.
+func (s *Store) openMeta(ctx context.Context, p Probe, must bool) (meta, error) {
 	m, at, err := s.readMeta(ctx)
 	switch {
 	case err != nil:
 		return m, err
+	case at == "" && must:
+		return m, ErrNoDatabase
 	case at == "":
 		m.id = txid.New(s.rt.Entropy)
 		if p == ProbeNever {
@@ -209,4 +219,36 @@ func decodeMeta(b []byte) (meta, error) {
 		return meta{}, fmt.Errorf("%d database ids", ids)
 	}
 	return m, nil
+}
+
+// Errors of handles that may not do what they are asked to.
+var (
+	// ErrReadOnly: nothing may be written, by this transaction or handle.
+	ErrReadOnly = errors.New("read only: nothing may be written")
+	// ErrNoDatabase: there is no database, and none may be created.
+	ErrNoDatabase = errors.New("no such database")
+)
+
+// ReadOnly tells whether nothing may be written.
+func (s *Store) ReadOnly() bool { return s.readOnly }
+
+// sealed is a backend that sends no write or delete, whoever asks for it: what is not meant to
+// be written in the first place is stopped here.
+type sealed struct{ backend.Backend }
+
+// Put does not write, and says so.
+func (sealed) Put(
+	_ context.Context, name string, _ []byte, _ backend.Condition,
+) (backend.Stamp, error) {
+	return backend.Stamp{}, refuse("put", name)
+}
+
+// Delete does not remove, and says so.
+func (sealed) Delete(_ context.Context, name string, _ backend.Version) error {
+	return refuse("delete", name)
+}
+
+// refuse is the error of a write that was not sent, and must not be tried again.
+func refuse(call, name string) error {
+	return fmt.Errorf("%s %q: %w: %w", call, name, ErrReadOnly, backend.ErrDenied)
 }

@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -83,6 +85,11 @@ type Options struct {
 	Requests Requests
 	// Probe says when the store is probed.
 	Probe Probe
+	// MustExist makes Open fail with ErrNoDatabase where there is none. ReadOnly does so
+	// too: no write or delete is ever sent, nor is the store probed.
+	MustExist, ReadOnly bool
+	// Logger, if not nil, is warned of the first request of Open that fails.
+	Logger *slog.Logger
 }
 
 // Store is one database's objects in a bucket.
@@ -98,6 +105,10 @@ type Store struct {
 	flights flights
 	churn   churn
 	deletes bool // the store is known to honour the condition of a Delete
+	// readOnly says that no write or delete is sent.
+	readOnly bool
+	// opening is told of the first failure, until it is nil.
+	opening atomic.Pointer[slog.Logger]
 }
 
 // Snapshot is a cell as a request saw it, or as the cache remembers it.
@@ -243,6 +254,9 @@ func (s *Store) retryFor(
 			return NotTheCallers(err)
 		}
 		s.counts.Retried.Add(1)
+		if log := s.opening.Swap(nil); log != nil {
+			log.Warn("the store does not answer; trying again", "database", s.prefix, "err", err)
+		}
 		asked := min(backend.PauseAsked(err), pauseMax)
 		if serr := s.rt.Sleep(ctx, asked+jitter(s.rt, pause)); serr != nil {
 			return errors.Join(serr, err)

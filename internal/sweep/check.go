@@ -29,7 +29,29 @@ type Problem struct {
 	Object string
 	// What is wrong with it.
 	What string
+	// MovedTo is the full name of the copy under which a repair has put the object aside, or
+	// would in a dry run; empty if the object was left where it is. A copy with a name too long
+	// for the store lacks the end of it.
+	MovedTo string
+	// Left says why a repair has left the object.
+	Left string
+
+	info   backend.Info // of the object, if it is listed
+	remedy remedy
 }
+
+// remedy is what a repair can do about a problem.
+type remedy uint8
+
+const (
+	// leave: nothing. The object is well, of a newer format, or an external value, which is
+	// replaced when its key is written.
+	leave remedy = iota
+	// takeAway: it is none of the database's objects.
+	takeAway
+	// replace: it has the name of a cell.
+	replace
+)
 
 // CheckReport is what a Check has found.
 type CheckReport struct {
@@ -50,12 +72,30 @@ type CheckReport struct {
 	Orphans, OrphanBytes int64
 	// Clocks counts objects by which sweeps ask for the store's time.
 	Clocks int64
+	// Lost counts the copies of objects that repairs have moved aside, before this check, and
+	// Moved those that this one has, or would in a dry run.
+	Lost, Moved int64
 	// Problems lists what must not be.
 	Problems []Problem
 }
 
+// CheckOptions configures a check.
+type CheckOptions struct {
+	// Prefix limits the check to objects whose names begin so.
+	Prefix string
+	// Database is the database's name.
+	Database string
+	// Repair moves aside what does not belong where it is. DryRun does all of that but write.
+	Repair, DryRun bool
+	// Alone says that nobody else uses the database.
+	Alone bool
+	// Progress, if not nil, is called now and then by the goroutine that called Check.
+	Progress func(CheckReport)
+}
+
 // Checker examines a database.
 type Checker struct {
+	o  CheckOptions
 	st *store.Store
 	rs *resolve.Resolver
 	rt seam.Runtime
@@ -64,18 +104,23 @@ type Checker struct {
 }
 
 // NewChecker returns a Checker.
-func NewChecker(st *store.Store, rs *resolve.Resolver) *Checker {
+func NewChecker(st *store.Store, rs *resolve.Resolver, o CheckOptions) *Checker {
 	rt := st.Runtime()
-	return &Checker{st: st, rs: rs, rt: rt, downloads: seam.NewLimiter(rt, downloadsMax)}
+	return &Checker{o: o, st: st, rs: rs, rt: rt, downloads: seam.NewLimiter(rt, downloadsMax)}
 }
 
-// Check lists the objects whose names begin with prefix, reads each cell and its external
-// values, and asks for the status of every intent. It changes nothing, but for lifting
-// condemnations, and may run while others write: what it reports as a problem was one at
-// some instant.
-func (c *Checker) Check(
-	ctx context.Context, prefix string, progress func(CheckReport),
-) (CheckReport, error) {
+// Check lists the objects, reads each cell and its external values, and asks for the status
+// of every intent. Unless it repairs, it changes nothing, but for lifting condemnations, and
+// may run while others write: what it reports as a problem was one at some instant.
+func (c *Checker) Check(ctx context.Context) (CheckReport, error) {
+	total, err := c.examine(ctx)
+	if err == nil && c.o.Repair {
+		err = c.repair(ctx, &total)
+	}
+	return total, err
+}
+
+func (c *Checker) examine(ctx context.Context) (CheckReport, error) {
 	var total CheckReport
 	var batch []backend.Info
 	flush := func() error {
@@ -88,12 +133,12 @@ func (c *Checker) Check(
 		for _, p := range parts {
 			total.add(p)
 		}
-		if err == nil && progress != nil {
-			progress(total)
+		if err == nil && c.o.Progress != nil {
+			c.o.Progress(total)
 		}
 		return err
 	}
-	for info, err := range c.st.List(ctx, prefix) {
+	for info, err := range c.st.List(ctx, c.o.Prefix) {
 		if err != nil {
 			return total, err
 		}
@@ -120,6 +165,7 @@ func (r *CheckReport) add(p CheckReport) {
 	r.Orphans += p.Orphans
 	r.OrphanBytes += p.OrphanBytes
 	r.Clocks += p.Clocks
+	r.Lost += p.Lost
 	r.Problems = append(r.Problems, p.Problems...)
 }
 
@@ -136,6 +182,13 @@ func (x *examination) problem(object, format string, args ...any) {
 	})
 }
 
+// listed is problem for the object that was listed.
+func (x *examination) listed(r remedy, format string, args ...any) {
+	x.problem(x.info.Name, format, args...)
+	p := &x.r.Problems[len(x.r.Problems)-1]
+	p.info, p.remedy = x.info, r
+}
+
 // object examines the object. What is wrong with it goes into the report; the error is
 // the store's.
 func (x *examination) object(ctx context.Context) error {
@@ -144,7 +197,11 @@ func (x *examination) object(ctx context.Context) error {
 	if name == keyspace.Meta {
 		return nil // opening has read it
 	}
-	if keyspace.IsClock(name) {
+	if keyspace.IsLost(name) {
+		x.r.Lost = 1
+		return nil
+	}
+	if keyspace.IsClock(name) && !x.info.Damaged {
 		x.r.Clocks = 1
 		return nil
 	}
@@ -152,7 +209,7 @@ func (x *examination) object(ctx context.Context) error {
 		return x.value(ctx, cellName, id)
 	}
 	if _, _, err := keyspace.ParseCell(name); err != nil {
-		x.problem(name, "foreign object: %v", err)
+		x.listed(takeAway, "foreign object: %v", err)
 		return nil
 	}
 	return x.cell(ctx)
@@ -169,6 +226,9 @@ func (x *examination) value(ctx context.Context, cellName, id string) error {
 		return err
 	case !links(s.Cell, id):
 		x.r.Orphans, x.r.OrphanBytes = 1, x.info.Size
+		if x.info.Damaged {
+			x.listed(takeAway, "damaged, and no key refers to it")
+		}
 	}
 	return nil
 }
@@ -180,6 +240,9 @@ func damaged(err error) bool {
 func (x *examination) cell(ctx context.Context) error {
 	s, err := x.st.Fetch(ctx, x.info.Name)
 	switch {
+	case errors.Is(err, backend.ErrCorrupt) && !errors.Is(err, store.ErrFormat):
+		x.listed(replace, "%v", err)
+		return nil
 	case damaged(err):
 		x.problem(x.info.Name, "%v", err)
 		return nil
@@ -214,7 +277,11 @@ func (x *examination) external(ctx context.Context, v cell.Value) error {
 		return err
 	}
 	s, rerr := x.st.Read(ctx, x.info.Name)
-	if rerr == nil && s.Cell.Links(v.Ref) {
+	switch {
+	case damaged(rerr): // since it was examined
+		x.problem(x.info.Name, "%v", rerr)
+		return nil
+	case rerr == nil && s.Cell.Links(v.Ref):
 		x.problem(keyspace.Value(x.info.Name, store.RefID(v.Ref)), "%v", err)
 	}
 	return rerr
@@ -236,10 +303,12 @@ func (x *examination) intent(ctx context.Context, s store.Snapshot) error {
 		return nil
 	}
 	rd, err := x.rs.Status(ctx, s)
-	if err != nil {
-		return err
-	}
 	switch {
+	case damaged(err):
+		x.problem(s.Name, "what became of the attempt %v can't be told: %v", in.Tx, err)
+		return nil
+	case err != nil:
+		return err
 	case rd.Cell.Intent == nil || rd.Cell.Intent.Tx != in.Tx: // settled meanwhile
 	case rd.Outcome == cell.Dead:
 		x.r.Dead++
@@ -267,7 +336,9 @@ func (x *examination) committed(ctx context.Context, rd resolve.Reading) error {
 			return nil
 		}
 		s, err := x.rs.Read(ctx, in.List[i].Name)
-		if err != nil {
+		if damaged(err) {
+			return nil // a problem of that cell
+		} else if err != nil {
 			return err
 		}
 		_, marked := s.Cell.Mark(in.Tx)
@@ -287,6 +358,9 @@ func (x *examination) committed(ctx context.Context, rd resolve.Reading) error {
 		return nil
 	}
 	again, err := x.rs.Read(ctx, rd.Name)
+	if damaged(err) {
+		return nil
+	}
 	if err == nil && again.Cell.Holds(in.Tx) {
 		x.problem(rd.Name,
 			"holds an intent of %v, which has committed; folded without its mark: %q", in.Tx, bare)

@@ -15,7 +15,7 @@ import (
 
 func (w *world) check() sweep.CheckReport {
 	w.T.Helper()
-	r, err := sweep.NewChecker(w.st, w.rs).Check(background, "", nil)
+	r, err := sweep.NewChecker(w.st, w.rs, sweep.CheckOptions{}).Check(background)
 	require.NoError(w.T, err)
 	return r
 }
@@ -85,7 +85,8 @@ func TestCheckOfExternalValues(t *testing.T) {
 					v := w.external(name, 2)
 					link(w, v)
 					x.harm(w, v)
-					r, err := sweep.NewChecker(w.st, w.rs).Check(background, name, nil)
+					o := sweep.CheckOptions{Prefix: name}
+					r, err := sweep.NewChecker(w.st, w.rs, o).Check(background)
 					require.NoError(t, err)
 					if x.problem == "" {
 						assert.Empty(t, r.Problems)
@@ -116,7 +117,7 @@ func TestCheckOfAValueThatCannotBeReached(t *testing.T) {
 		v := w.external("=a", 2)
 		w.Write(2, cell.Put, v, "=a")
 		w.hook(faulty.Get, keyspace.Value("=a", v.Ref), func() error { return backend.ErrDenied })
-		_, err := sweep.NewChecker(w.st, w.rs).Check(background, "", nil)
+		_, err := sweep.NewChecker(w.st, w.rs, sweep.CheckOptions{}).Check(background)
 		assert.ErrorIs(t, err, backend.ErrDenied)
 	})
 }

@@ -38,6 +38,8 @@ type Report struct {
 	Changed int64
 	// Foreign counts objects that are none of the database's. They are left alone.
 	Foreign int64
+	// Damaged counts objects of which the store itself says that they are. They are left alone.
+	Damaged int64
 	// Failed counts objects with which something went wrong.
 	Failed int64
 }

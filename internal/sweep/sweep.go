@@ -119,7 +119,8 @@ func (p *pass) both(ctx context.Context) (err error) {
 		}
 		p.settling, p.settled = false, true
 		p.wary = p.o.Prefix != "" || p.report.Failed > 0
-		p.report.Objects, p.report.Bytes, p.report.Foreign = 0, 0, 0
+		p.report.Objects, p.report.Bytes = 0, 0
+		p.report.Foreign, p.report.Damaged = 0, 0
 	}
 	return p.once(ctx)
 }
@@ -157,7 +158,11 @@ func (p *pass) take(ctx context.Context, info backend.Info) error {
 		r.Objects++
 		r.Bytes += info.Size
 	})
-	if info.Name == keyspace.Meta {
+	switch {
+	case info.Name == keyspace.Meta, keyspace.IsLost(info.Name):
+		return nil
+	case info.Damaged:
+		p.count(func(r *Report) { r.Damaged++ })
 		return nil
 	}
 	if cellName, id, err := keyspace.ParseValue(info.Name); err == nil {

@@ -44,6 +44,8 @@ type world struct {
 	*worldtest.World
 	st *store.Store
 	rs *resolve.Resolver
+	// probe is for the handles that are opened from now on.
+	probe store.Probe
 
 	mu     sync.Mutex // guards all below
 	ops    []faulty.Op
@@ -72,7 +74,7 @@ func (w *world) open() {
 		}
 		return nil
 	}})
-	w.st, w.rs, _ = w.Open(store.Options{Backend: net}, 2*time.Second)
+	w.st, w.rs, _ = w.Open(store.Options{Backend: net, Probe: w.probe}, 2*time.Second)
 	w.ops = nil
 }
 

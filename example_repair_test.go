@@ -1,0 +1,32 @@
+package strictkv_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/memory"
+)
+
+// Repair moves aside what a console has left among a database's objects.
+func ExampleDB_Check_repair() {
+	bucket := memory.New()
+	db, err := strictkv.Open(ctx, "example", bucket)
+	must(err)
+	defer db.Close(ctx)
+	_, err = bucket.Put(ctx, "example/=key (1)", []byte("a copy"), backend.IfAbsent())
+	must(err)
+
+	r, err := db.Check(ctx, strictkv.CheckOptions{Repair: true})
+	must(err)
+	for _, p := range r.Problems {
+		_, name, _ := strings.Cut(strings.TrimPrefix(p.MovedTo, "example/lost/"), "/")
+		fmt.Printf("%q was moved, and is called %q there\n", p.Object, name)
+	}
+	r, err = db.Check(ctx, strictkv.CheckOptions{})
+	fmt.Println(len(r.Problems), "problems,", r.Lost, "object aside,", err)
+	// Output:
+	// "example/=key (1)" was moved, and is called "=key (1)" there
+	// 0 problems, 1 object aside, <nil>
+}
