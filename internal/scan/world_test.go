@@ -26,11 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const (
-	prefix = worldtest.Prefix
-	// latency is that of each request, in virtual time.
-	latency = 50 * time.Millisecond
-)
+// latency is that of each request, in virtual time.
+const latency = 50 * time.Millisecond
 
 // Tests say these often.
 var (

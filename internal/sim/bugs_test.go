@@ -222,11 +222,11 @@ var bugs = []bug{
 		"an external value written after its cell", "internal/commit/value.go",
 		`	rt.Go(func() {
 		defer cancel()
-		u.value, u.err =`,
+		u.value,`,
 		`	u.done.Set()
 	rt.Go(func() {
 		defer cancel()
-		u.value, u.err =`, "",
+		u.value,`, "",
 	},
 	{
 		"an external value removed while its cell links it", "internal/resolve/unlink.go",
@@ -235,12 +235,8 @@ var bugs = []bug{
 	},
 	{
 		"an old external value removed unasked", "internal/sweep/garbage.go",
-		`		if links(s.Cell, v.id) {
-			return nil
-`,
-		`		if links(s.Cell, v.id) && s.Cell.Intent == nil {
-			return nil
-`, "",
+		`return links(s.Cell, v.id) })`,
+		`return links(s.Cell, v.id) && s.Cell.Intent == nil })`, "",
 	},
 	{
 		"a value of the last attempt taken for unlinked", "internal/commit/value.go",
@@ -249,7 +245,7 @@ var bugs = []bug{
 	},
 	{
 		"a weak read older than its bound", "internal/commit/engine.go",
-		`ok = ok && e.rt.Now().Sub(rd.Until) <= staleness`,
+		`ok = ok && e.st.Fresh(rd.Until, e.rt.Now(), staleness)`,
 		`ok = ok && e.rt.Now().Sub(rd.Since) >= 0`, "weak",
 	},
 	{
@@ -365,8 +361,8 @@ var bugs = []bug{
 	{
 		"a listed version of a cell with an intent taken for its value",
 		"internal/scan/validate.go",
-		`	case seen.Version == now.Version && seen.isSettled():`,
-		`	case seen.Version == now.Version:`, "range",
+		`	case seen.Version == now.Version && seen.isSettled() && !now.damaged:`,
+		`	case seen.Version == now.Version && !now.damaged:`, "range",
 	},
 	{
 		"weak scans of two instants", "internal/commit/range.go",

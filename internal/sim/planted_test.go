@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -27,6 +28,15 @@ const (
 	plantedMax      = 2000
 	plantedAloneMax = 10_000
 )
+
+// TestBugsAreAnchored: each planted bug changes one place in the source, wherever that is now.
+func TestBugsAreAnchored(t *testing.T) {
+	for _, b := range bugs {
+		source, err := os.ReadFile(filepath.Join("../..", b.file))
+		require.NoError(t, err, b.name)
+		assert.Equal(t, 1, strings.Count(string(source), b.good), "%s: in %s", b.name, b.file)
+	}
+}
 
 // TestPlanted breaks the engine on purpose, one rule at a time, and counts how many
 // schedules it takes until somebody notices. The good engine passes the same ones

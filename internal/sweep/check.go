@@ -44,9 +44,9 @@ type Problem struct {
 type remedy uint8
 
 const (
-	// leave: nothing. The object is well, of a newer format, or an external value, which is
+	// Nothing: the object is well, of a newer format, or an external value, which is
 	// replaced when its key is written.
-	leave remedy = iota
+	_ remedy = iota
 	// takeAway: it is none of the database's objects.
 	takeAway
 	// replace: it has the name of a cell.
