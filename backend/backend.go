@@ -25,6 +25,9 @@ type Object struct {
 	// Time is the store's clock as it answered, in its own resolution; zero if the
 	// answer did not tell.
 	Time time.Time
+	// Modified is the time of the object's last write by that clock; zero if the answer did
+	// not tell. An adapter that tells the Time may leave it out.
+	Modified time.Time
 }
 
 // Stamp is what a Put answers.

@@ -187,7 +187,7 @@ func (b *Backend) Get(
 		// a 404 only says that this generation has been replaced.
 		return fail(backend.ErrUnavailable, wire.Ended(ctx, err))
 	}
-	return backend.Object{Data: data, Version: v}, nil
+	return backend.Object{Data: data, Version: v, Modified: r.Attrs.LastModified}, nil
 }
 
 // readAll reads up to the end of the stream, where the SDK compares the checksum, into

@@ -115,6 +115,21 @@ func TestModified(t *testing.T) {
 	assert.Equal(t, created, page.Objects[0].Modified.Format("2006-01-02T15:04:05.999Z07:00"))
 }
 
+// TestModifiedOfAGet: the SDK hides the time of an answer, but not that of the object.
+func TestModifiedOfAGet(t *testing.T) {
+	t.Parallel()
+	written := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Goog-Generation", "1")
+		w.Header().Set("Last-Modified", written.Format(http.TimeFormat))
+		_, _ = w.Write([]byte("data"))
+	}))
+	t.Cleanup(s.Close)
+	o, err := gcs.New(gcstest.Client(t, s.URL).Bucket("bucket")).Get(t.Context(), "name", "")
+	require.NoError(t, err)
+	assert.True(t, written.Equal(o.Modified), o.Modified)
+}
+
 // TestTooLarge: what claims to be larger than any object of ours, or has no end, takes
 // no memory.
 func TestTooLarge(t *testing.T) {

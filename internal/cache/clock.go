@@ -47,6 +47,15 @@ func (c *Clock) Saw(told, sent, answered time.Time) {
 	}
 }
 
+// AtLeast is told of a time that has passed by the store's clock, zero if there was none.
+func (c *Clock) AtLeast(told time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if told.After(c.last) {
+		c.last = told
+	}
+}
+
 // Last is the latest time of the store that an answer has told; zero if none has. Whatever is
 // known of the store was so by then.
 func (c *Clock) Last() time.Time {

@@ -44,7 +44,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		backend: o.Backend, rt: o.Runtime, prefix: o.Prefix,
 		limit: seam.NewLimiter(o.Runtime, o.Concurrency), bounds: o.Requests.bounded(),
-		readOnly: o.ReadOnly,
+		readOnly: o.ReadOnly, log: o.Logger,
 	}
 	if s.opening.Store(o.Logger); s.readOnly {
 		s.backend = sealed{o.Backend}

@@ -107,6 +107,7 @@ func (t *trial) run(ctx context.Context) (deletes bool, err error) {
 	err = t.atOnce(
 		func() error { return t.forbidden(ctx, &t.replaced, backend.IfVersion(replaced)) },
 		func() (err error) { deletes, err = t.refusesDelete(ctx, kept); return err },
+		func() error { t.askLongName(ctx); return nil },
 	)
 	if err == nil {
 		err = t.look(ctx)
@@ -159,6 +160,16 @@ func (t *trial) forbidden(ctx context.Context, x *subject, c backend.Condition) 
 		}
 		return err
 	})
+}
+
+// askLongName asks for the cell of a longest key. A store that keeps objects as files of their
+// names refuses that; shorter keys fit, so the logger is warned, and nothing else happens.
+func (t *trial) askLongName(ctx context.Context) {
+	_, err := t.get(ctx, "="+strings.Repeat("x", keyspace.KeyMax), "")
+	if errors.Is(err, backend.ErrInvalid) && t.log != nil {
+		t.log.Warn("the store refuses long names: keys of more than 123 bytes may not fit",
+			"database", t.Store.prefix, "err", err)
+	}
 }
 
 // refusesDelete sends a Delete whose condition does not hold, unless the backend says that

@@ -1,8 +1,11 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -183,6 +186,33 @@ func TestProbeOfAnUnfitStore(t *testing.T) {
 			_, err = store.Open(background, probed(f, store.ProbeNever))
 			assert.NoError(t, err, "if it is not asked for")
 		})
+	}
+}
+
+// short is a store that keeps objects as files of their names.
+type short struct{ *memory.Backend }
+
+func (s short) Get(
+	ctx context.Context, name string, known backend.Version,
+) (backend.Object, error) {
+	if len(name) > 300 {
+		return backend.Object{}, fmt.Errorf("name too long: %w", backend.ErrInvalid)
+	}
+	return s.Backend.Get(ctx, name, known)
+}
+
+// A store that takes no long names is fit, but its owner should know.
+func TestProbeOfAStoreOfShortNames(t *testing.T) {
+	for _, x := range []struct {
+		b     backend.Backend
+		warns bool
+	}{{short{memory.New()}, true}, {memory.New(), false}} {
+		var log bytes.Buffer
+		o := probed(x.b, store.ProbeOnce)
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		_, err := store.Open(background, o)
+		require.NoError(t, err)
+		assert.Equal(t, x.warns, strings.Contains(log.String(), "keys of more than 123 bytes"))
 	}
 }
 

@@ -88,7 +88,8 @@ type Options struct {
 	// MustExist makes Open fail with ErrNoDatabase where there is none. ReadOnly does so
 	// too: no write or delete is ever sent, nor is the store probed.
 	MustExist, ReadOnly bool
-	// Logger, if not nil, is warned of the first request of Open that fails.
+	// Logger, if not nil, is warned of the first request of Open that fails, and of what a
+	// probe finds that does not forbid to go on.
 	Logger *slog.Logger
 }
 
@@ -109,6 +110,7 @@ type Store struct {
 	readOnly bool
 	// opening is told of the first failure, until it is nil.
 	opening atomic.Pointer[slog.Logger]
+	log     *slog.Logger // may be nil
 }
 
 // Snapshot is a cell as a request saw it, or as the cache remembers it.
@@ -180,11 +182,11 @@ func (s *Store) read(
 	ctx context.Context, name string, known cache.Entry, cached bool,
 ) (Snapshot, error) {
 	e := cache.Entry{Cell: noObject}
-	var told time.Time
+	var told, written time.Time
 	err := s.retry(ctx, func(ctx context.Context) error {
 		e.Proved, e.Until = s.Tick(), s.rt.Now()
 		o, err := s.get(ctx, name, known.Version)
-		told = o.Time
+		told, written = o.Time, o.Modified
 		switch {
 		case err == nil:
 			e.Version, e.Size = o.Version, cap(o.Data)
@@ -205,6 +207,7 @@ func (s *Store) read(
 	}
 	e.Since, e.Settled = s.rt.Now(), e.Proved
 	s.cache.Saw(told, e.Until, e.Since)
+	s.cache.AtLeast(written)
 	if cached {
 		s.churn.observe(e.Until.Sub(known.Until), known.Version != e.Version)
 	}
