@@ -154,13 +154,19 @@ func newSim(cfg Config) *Sim {
 	return s
 }
 
+// overrunBefore is how many transactions of a process may have begun between those of one group.
+const overrunBefore = 8
+
 // excuse returns a function that tells whether something has happened to a process since that
 // may leave a transaction in doubt: a request of it was not answered as it should be;
 // or, where a refusal may be an echo, a cell has had as many writers as it remembers, or the
 // store's clock tells that the attempt is over.
 func (s *Sim) excuse(rt seam.Runtime) func() bool {
 	p := rt.(*process)
-	harm, leap, overrun := p.harm, s.leap, s.witness.Overrun()
+	harm, leap := p.harm, s.leap
+	// A group may have begun, and read, before the last of its transactions.
+	p.overrun = append(p.overrun, s.witness.Overrun())
+	overrun := p.overrun[max(0, len(p.overrun)-1-overrunBefore)]
 	return func() bool {
 		return p.harm != harm || !s.params.once && (s.leap != leap || overrun())
 	}

@@ -94,6 +94,8 @@ type process struct {
 	clients []*program.Client
 	thaw    int // the step until which it stands still
 	harm    int // requests of it that were not answered as they should be
+	// overrun tells, for each transaction begun, whether a cell has had too many writers since.
+	overrun []func() bool
 }
 
 // start brings up the processes.
