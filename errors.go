@@ -93,6 +93,14 @@ type CorruptError = backend.CorruptError
 
 // public turns an error of the engine that has a type of its own into that of this package.
 func public(err error) error {
+	if err == nil {
+		return nil
+	}
+	return retyped(err)
+}
+
+// retyped is apart, as what it looks for takes memory.
+func retyped(err error) error {
 	var key *keyspace.KeyError
 	var size *commit.SizeError
 	switch {

@@ -544,7 +544,7 @@ func ExampleDB_Stats() {
 	fmt.Println(s.Gets, "reads,", s.NotModified, "of them not modified,", s.Puts, "writes")
 	// Output:
 	// 1 committed, 1 read only
-	// 6 reads, 1 of them not modified, 10 writes
+	// 7 reads, 1 of them not modified, 10 writes
 }
 
 func ExampleStats_Sub() {

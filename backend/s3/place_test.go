@@ -263,7 +263,11 @@ func TestStrayNamesOnServers(t *testing.T) {
 			client := start(t).Client(t)
 			bucket := s3test.Bucket(t, client)
 			var want []string
-			for _, name := range []string{"+users/=a", "a\x01b", "a b", "b%2Bc", "x\r"} {
+			names := []string{"+users/=a", "a\x01b", "a b", "b%2Bc", "x\r"}
+			if name == "Moto" { // It lists control characters raw, which XML can't carry.
+				names = []string{"+users/=a", "a b", "b%2Bc"}
+			}
+			for _, name := range names {
 				_, err := client.PutObject(t.Context(), &awss3.PutObjectInput{
 					Bucket: &bucket, Key: aws.String(name), Body: strings.NewReader("data"),
 				})

@@ -25,6 +25,9 @@ const (
 	// roundsMin is how many write latencies a younger writer grants an older attempt
 	// in any case: a validated commit has three rounds.
 	roundsMin = 4
+	// killsMax bounds how often a fence is sent that is refused, or of unknown outcome, at a
+	// version at which the member stays: for 40 s or more.
+	killsMax = 100
 	// metMax is how many undecided attempts a handle keeps the time of.
 	metMax = 4096
 )
@@ -123,8 +126,8 @@ func (r *Resolver) admitKill(ctx context.Context, f *fencing, at store.Snapshot)
 		*f = fencing{name: at.Name, version: at.Version}
 	}
 	f.tries++
-	if f.tries > racesMax {
-		return r.outrun(at.Name, racesMax)
+	if f.tries > killsMax {
+		return r.outrun(at.Name, killsMax)
 	}
 	return r.rest(ctx, f.tries-1)
 }
