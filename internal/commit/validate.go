@@ -190,7 +190,7 @@ func (a *attempt) reread(p *plan) (echoes []*member, proof bool, err error) {
 		case shows:
 			m.result = store.Unknown
 			echoes = append(echoes, m)
-		case m.tells(m.refused):
+		case m.tells(m.refused) && (!a.expired() || a.leaving() == dead):
 			proof = true
 		default:
 			silent = append(silent, m)
