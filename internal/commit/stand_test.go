@@ -119,3 +119,39 @@ func TestWhatWasSeenDaysAgoDoesNotCommit(t *testing.T) {
 		}
 	})
 }
+
+// Somebody writes two keys together. A reader has seen the one before that, the other after it,
+// and looks again after the one has been deleted, and swept.
+func TestReadsDaysApart(t *testing.T) {
+	for name, wait := range map[string]func(w *world){
+		"by all clocks":        func(*world) { pass(days) },
+		"by the store's clock": func(w *world) { w.Leap(days) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.Value(1, "=y")
+				h := w.handleOnce()
+				first := true
+				var y string
+				_, err := h.tx(background, func(tx *commit.Tx) error {
+					require.NoError(t, look(tx, "=x"))
+					if first {
+						w.Write(2, cell.Put, inline("new"), "=x", "=y")
+					}
+					v, err := tx.Read("=y")
+					require.NoError(t, err)
+					if y = string(v); first {
+						pass(time.Millisecond)
+						wait(w)
+						w.Remove("=x")
+						w.Write(3, cell.Put, inline("newer"), "=y")
+					}
+					first = false
+					return nil
+				})
+				require.NoError(t, err)
+				assert.Equal(t, "newer", y, "x and y as they were at one instant")
+			})
+		})
+	}
+}
