@@ -17,6 +17,8 @@ type Clock struct {
 	mu seam.Mutex // guards all below
 	// last is the latest time of the store that an answer has told.
 	last time.Time
+	// told is the latest time of an answer, and heard when that was, by the process's clocks.
+	told, heard time.Time
 	// ahead is the most by which the store's clock can be ahead of the process's.
 	ahead time.Duration
 	// looked is when the process's clocks were last compared with each other.
@@ -42,6 +44,9 @@ func (c *Clock) Saw(told, sent, answered time.Time) {
 	default:
 		c.ahead = min(c.ahead, most)
 	}
+	if told.After(c.told) {
+		c.told, c.heard = told, answered
+	}
 	if told.After(c.last) {
 		c.last = told
 	}
@@ -61,6 +66,21 @@ func (c *Clock) AtLeast(told time.Time) {
 func (c *Clock) Last() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.last
+}
+
+// Floor is what the store's clock says now at least: what the latest answer has told, and what
+// has passed since by both clocks of the process; zero if none has told.
+func (c *Clock) Floor(now time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.told.IsZero() {
+		return c.last
+	}
+	passed := min(now.Sub(c.heard), now.Round(0).Sub(c.heard.Round(0)))
+	if floor := c.told.Add(max(passed, 0)); floor.After(c.last) {
+		return floor
+	}
 	return c.last
 }
 

@@ -376,7 +376,11 @@ func (a *attempt) commitSeen(doubt bool) (end, store.Snapshot, error) {
 		return committed, s, nil
 	case s.Cell.Holds(a.id):
 		return goesOn, s, nil
-	case !doubt, m.tells(s):
+	case !doubt:
+		return dead, s, nil
+	case a.expired(): // it may be another object, after one that was written and removed
+		return inDoubt, s, errExpired
+	case m.tells(s):
 		return dead, s, nil
 	}
 	how, err := a.askMembers()

@@ -33,7 +33,15 @@ const (
 var errExpired = fmt.Errorf("%w: the attempt took longer than %v",
 	backend.ErrUnavailable, attemptMax)
 
-func (a *attempt) expired() bool { return a.t.e.st.Age(a.born) > attemptMax }
+// expired tells whether the attempt has lasted too long. While no request of its own has told
+// when it began, that is when it was prepared.
+func (a *attempt) expired() bool {
+	born := a.born
+	if born.There.IsZero() {
+		born.There = a.start
+	}
+	return a.t.e.st.Age(born) > attemptMax
+}
 
 // late ends an attempt that has lasted too long, before its writes are sent once more, or
 // at all.

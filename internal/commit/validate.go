@@ -39,6 +39,9 @@ func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 			must = reads[:len(reads)-t.exempt(reads)]
 		}
 		stale, err := t.validateAll(reads, must, tx.spans, scan.Validator{})
+		if err == nil && !stale && t.longAgo(reads[len(must):]) {
+			stale, err = t.validate(reads, reads, resolve.Role{})
+		}
 		if err != nil {
 			return true, err
 		}
@@ -96,6 +99,13 @@ func (t *txn) exempt(reads []*entry) int {
 		}
 	}
 	return 1
+}
+
+// longAgo tells whether the instant of an exempt read is so long ago that what was absent before,
+// and is now, may have been there then.
+func (t *txn) longAgo(exempt []*entry) bool {
+	return len(exempt) > 0 &&
+		!t.e.st.Fresh(exempt[0].base.Until, t.e.rt.Now(), attemptMax)
 }
 
 // snapshot tells whether all values are known to have been current at one instant
@@ -190,7 +200,7 @@ func (a *attempt) reread(p *plan) (echoes []*member, proof bool, err error) {
 		case shows:
 			m.result = store.Unknown
 			echoes = append(echoes, m)
-		case m.tells(m.refused):
+		case m.tells(m.refused) && (!a.expired() || a.leaving() == dead):
 			proof = true
 		default:
 			silent = append(silent, m)

@@ -146,10 +146,11 @@ func (r *Resolver) askMembers(ctx context.Context, s store.Snapshot) (finding, e
 
 // landed tells whether the handle has seen a member hold the intent, at any time. What has
 // landed has landed: if one of the others is off, either that one never will, or the
-// attempt has been settled, and the cell that is asked for does not confirm.
+// attempt has been settled, and the cell that is asked for does not confirm. (Unless that was
+// long ago: what the attempt expected to be absent may be so again.)
 func (r *Resolver) landed(tx txid.ID, m cell.Member) bool {
 	s, ok := r.st.Cached(m.Name)
-	return ok && s.Cell.Holds(tx)
+	return ok && s.Cell.Holds(tx) && r.st.Fresh(s.Until, r.rt.Now(), store.AttemptMax)
 }
 
 type state uint8

@@ -401,7 +401,7 @@ var bugs = []bug{
 	},
 	{
 		"a member at its expected version taken for landed", "internal/resolve/status.go",
-		`return ok && s.Cell.Holds(tx)`,
+		`return ok && s.Cell.Holds(tx) && r.st.Fresh(s.Until, r.rt.Now(), store.AttemptMax)`,
 		`return ok && (s.Cell.Holds(tx) || string(s.Version) == m.Expected)`, "",
 	},
 	{

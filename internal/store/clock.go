@@ -21,8 +21,11 @@ type Moment struct {
 	There time.Time
 }
 
-// Moment is now, and the latest time of the store that an answer has told.
-func (s *Store) Moment() Moment { return Moment{s.rt.Now(), s.cache.Last()} }
+// Moment is now, and what the store's clock says then at least, as far as answers have told.
+func (s *Store) Moment() Moment {
+	now := s.rt.Now()
+	return Moment{now, s.cache.Floor(now)}
+}
 
 // Age is how long ago m was, by the clock that says most. That of the store says what it said
 // in the latest answer.

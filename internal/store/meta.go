@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"time"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
@@ -59,6 +60,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open %q: %w", s.FullName(keyspace.Meta), notWritten(err))
 	}
 	s.cache = o.Cache.Space(m.id.String())
+	s.cache.Saw(s.opened[0], s.opened[1], s.opened[2])
 	s.deletes = m.deletes && o.Backend.Capabilities().ConditionalDelete
 	return s, nil
 }
@@ -121,10 +123,12 @@ func (s *Store) readMeta(ctx context.Context) (m meta, at backend.Version, err e
 }
 
 func (s *Store) getMeta(ctx context.Context) (m meta, at backend.Version, err error) {
+	sent := s.rt.Now()
 	o, err := s.get(ctx, keyspace.Meta, "")
 	if err != nil {
 		return m, "", err
 	}
+	s.opened = [3]time.Time{o.Time, sent, s.rt.Now()}
 	if m, err = decodeMeta(o.Data); err != nil {
 		return m, "", s.damaged(keyspace.Meta, err)
 	}

@@ -110,7 +110,9 @@ type Store struct {
 	readOnly bool
 	// opening is told of the first failure, until it is nil.
 	opening atomic.Pointer[slog.Logger]
-	log     *slog.Logger // may be nil
+	// opened is the store's time when the object meta was read, and when that was.
+	opened [3]time.Time
+	log    *slog.Logger // may be nil
 }
 
 // Snapshot is a cell as a request saw it, or as the cache remembers it.
