@@ -145,6 +145,25 @@ func TestRefusedCommitWriteOfALeavingCallerIsInDoubt(t *testing.T) {
 	})
 }
 
+// Where a write is sent once at most, whoever leaves then knows: nothing was written.
+func TestRefusedCommitWriteOfALeavingCallerOnceIsDead(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=b", "=r")
+		h := w.handleOnce()
+		ctx, cancel := context.WithCancel(context.Background())
+		h.Before(faulty.Put, "=a", 1, func(context.Context) error { w.drop("=a"); return nil })
+		h.After(faulty.Put, "=a", 1, func(a *faulty.Answer) {
+			require.ErrorIs(t, a.Err, backend.ErrPrecondition)
+			cancel()
+		})
+		_, err := h.tx(ctx, copyOf("=r", "=a", "=b"))
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.NotErrorIs(t, err, commit.ErrInDoubt)
+		h.drain()
+		w.clean("=a", "=b")
+	})
+}
+
 // The caller has left with a write on its way that lands only after the background has
 // fenced the attempt: it is refused.
 func TestLateWriteOfAFencedAttemptIsRefused(t *testing.T) {
