@@ -18,7 +18,8 @@
 // Transactions are strictly serializable: they behave as if they ran one after
 // another, each at an instant between its call and its return. A process may be
 // killed at any instruction: what was acknowledged stays, what was half done is never
-// seen, and no key stays locked. Safety depends neither on clocks nor on leases.
+// seen, and no key stays locked. Safety depends neither on the clocks of processes nor on
+// leases; DB.Sweep alone goes by a clock, the store's.
 //
 // # Conflicts
 //
