@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -716,9 +717,13 @@ func ExampleCorruptError() {
 }
 
 func ExampleOpen_folder() {
-	db, err := strictkv.Open(ctx, "example", folder.New("./data"))
+	dir, err := os.MkdirTemp("", "example")
 	must(err)
-	defer db.Close(ctx)
+	defer os.RemoveAll(dir)
+	db, err := strictkv.Open(ctx, "example", folder.New(dir))
+	must(err)
+	fmt.Println(db.Close(ctx))
+	// Output: <nil>
 }
 
 // Drop removes a database, and leaves its neighbours in the bucket alone.
