@@ -53,3 +53,29 @@ func ExampleNew_connectionString() {
 	}
 	fmt.Println(len(page.Objects), "objects")
 }
+
+// open is a container of an account, reached by a signature in its URL. Nothing is asked yet.
+func open(options ...azure.Option) *azure.Backend {
+	client, err := container.NewClientWithNoCredential(
+		"https://account.blob.core.windows.net/container?sig=secret", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return azure.New(client, options...)
+}
+
+func ExampleWithStorageClass() {
+	fmt.Printf("%+v\n", open(azure.WithStorageClass("Hot")).Capabilities())
+	// Output: {ConditionalDelete:true SendsOnce:true}
+}
+
+func ExampleWithEncryptionScope() {
+	fmt.Printf("%+v\n", open(azure.WithEncryptionScope("my-scope")).Capabilities())
+	// Output: {ConditionalDelete:true SendsOnce:true}
+}
+
+// A proxy takes TLS to the cloud apart, and may send a write again.
+func ExampleSendsOnce() {
+	fmt.Printf("%+v\n", open(azure.SendsOnce(false)).Capabilities())
+	// Output: {ConditionalDelete:true SendsOnce:false}
+}

@@ -7,6 +7,7 @@ import (
 	"log"
 
 	"cloud.google.com/go/storage"
+	"google.golang.org/api/option"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/gcs"
@@ -32,4 +33,32 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s at generation %s\n", o.Data, o.Version)
+}
+
+// capabilities are those of a bucket. Nothing is asked for that.
+func capabilities(options ...gcs.Option) backend.Capabilities {
+	client, err := storage.NewClient(context.Background(), storage.WithJSONReads(),
+		option.WithoutAuthentication())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	return gcs.New(client.Bucket("my-bucket"), options...).Capabilities()
+}
+
+func ExampleWithStorageClass() {
+	fmt.Printf("%+v\n", capabilities(gcs.WithStorageClass("STANDARD")))
+	// Output: {ConditionalDelete:true SendsOnce:true}
+}
+
+func ExampleWithKMSKey() {
+	fmt.Printf("%+v\n", capabilities(
+		gcs.WithKMSKey("projects/p/locations/l/keyRings/r/cryptoKeys/k")))
+	// Output: {ConditionalDelete:true SendsOnce:true}
+}
+
+// A proxy takes TLS to the cloud apart, and may send a write again.
+func ExampleSendsOnce() {
+	fmt.Printf("%+v\n", capabilities(gcs.SendsOnce(false)))
+	// Output: {ConditionalDelete:true SendsOnce:false}
 }

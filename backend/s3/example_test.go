@@ -50,3 +50,41 @@ func ExampleNew_endpoint() {
 		log.Fatal(err)
 	}
 }
+
+// capabilities are those of a bucket at an endpoint, Amazon's own if there is none. Nothing is
+// asked for that.
+func capabilities(endpoint string, options ...s3.Option) backend.Capabilities {
+	o := awss3.Options{Region: "eu-west-1"}
+	if endpoint != "" {
+		o.BaseEndpoint = &endpoint
+	}
+	return s3.New(awss3.New(o), "my-bucket", options...).Capabilities()
+}
+
+func ExampleWithStorageClass() {
+	fmt.Printf("%+v\n", capabilities("", s3.WithStorageClass("STANDARD")))
+	// Output: {ConditionalDelete:true SendsOnce:true}
+}
+
+func ExampleWithKMSKey() {
+	fmt.Printf("%+v\n", capabilities("", s3.WithKMSKey("alias/my-key")))
+	// Output: {ConditionalDelete:true SendsOnce:true}
+}
+
+// MinIO ignores the condition of a DELETE.
+func ExampleWithoutConditionalDelete() {
+	fmt.Printf("%+v\n", capabilities("http://127.0.0.1:9000", s3.WithoutConditionalDelete()))
+	// Output: {ConditionalDelete:false SendsOnce:false}
+}
+
+// A store in the same network is reached directly: nobody on the way sends a write again.
+func ExampleSendsOnce() {
+	fmt.Printf("%+v\n", capabilities("http://10.0.0.2:7070", s3.SendsOnce(true)))
+	// Output: {ConditionalDelete:true SendsOnce:true}
+}
+
+// A bucket of Tigris that is in one region.
+func ExampleStronglyConsistent() {
+	fmt.Printf("%+v\n", capabilities("https://t3.storage.dev", s3.StronglyConsistent()))
+	// Output: {ConditionalDelete:true SendsOnce:false}
+}

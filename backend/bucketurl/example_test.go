@@ -1,0 +1,30 @@
+package bucketurl_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend/bucketurl"
+)
+
+// The databases in a bucket are closed before it is.
+func ExampleBucket_Close() {
+	ctx := context.Background()
+	bucket, err := bucketurl.Open(ctx, "mem://example-of-close")
+	if err != nil {
+		log.Fatal(err)
+	}
+	db, err := strictkv.Open(ctx, "example", bucket)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(db.Close(ctx), bucket.Close())
+	// Output: <nil> <nil>
+}
+
+func ExampleFile() {
+	fmt.Println(bucketurl.File("/var/lib/my app"))
+	// Output: file:///var/lib/my%20app
+}
