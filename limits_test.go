@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/keyspace"
 )
 
@@ -22,9 +24,19 @@ func TestLimitsInProse(t *testing.T) {
 	value := fmt.Sprintf("%d MiB", strictkv.ValueMax/mib)
 	inline := fmt.Sprintf("above %d MiB", strictkv.DefaultInlineMax/mib)
 	members := fmt.Sprint(cell.MembersMax)
+	scanned := fmt.Sprintf("%d %03d %03d", commit.ScannedMax/1_000_000,
+		commit.ScannedMax/1000%1000, commit.ScannedMax%1000)
 	for file, want := range map[string][]string{
-		"doc.go":    {key, name, value, inline, "at most " + members + " keys"},
+		"doc.go": {key, name, value, inline, "at most " + members + " keys",
+			"scans at most " + scanned},
 		"README.md": {value},
+		"docs/guarantees.md": {key, name, value, inline,
+			"written by one transaction | " + members + " ", "transaction | " + scanned},
+		"docs/backends.md": {
+			fmt.Sprintf("up to %d.", keyspace.CellMax), "up to " + value,
+			fmt.Sprintf("more than %d MiB is read", backend.ObjectMax/mib),
+			fmt.Sprintf("`WithConcurrency`, %d", strictkv.DefaultConcurrency),
+		},
 		"docs/operations.md": {key, name, "values " + value, inline,
 			"at most " + members + " keys",
 			fmt.Sprintf("%d MiB, or a quarter", strictkv.DefaultCacheSizeMax/mib),

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -185,6 +186,10 @@ func TestSecretsInLogs(t *testing.T) {
 			keeps(t, err, cloud)
 			assert.NotContains(t, log.String(), mark, "log of %s: %s", cloud, name)
 		}
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[strictkv.Stats]()) {
+		assert.Contains(t, []reflect.Kind{reflect.Int64, reflect.Bool}, f.Type.Kind(),
+			"Stats.%s holds no text", f.Name)
 	}
 }
 

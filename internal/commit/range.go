@@ -10,9 +10,9 @@ import (
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
-// scannedMax is how many names, tombstones included, the scans of one transaction may go
+// ScannedMax is how many names, tombstones included, the scans of one transaction may go
 // through.
-const scannedMax = 1 << 20
+const ScannedMax = 1 << 20
 
 // ranges is the part of a read set that scans make.
 type ranges struct {
@@ -159,8 +159,8 @@ func (s *scanning) step() (name string, value []byte, ok bool, err error) {
 	}
 	item := s.head
 	s.head, s.at = nil, item.Name
-	if tx.scanned++; tx.scanned > scannedMax {
-		tx.failure = &SizeError{What: "number of keys scanned", Size: tx.scanned, Limit: scannedMax}
+	if tx.scanned++; tx.scanned > ScannedMax {
+		tx.failure = &SizeError{What: "number of keys scanned", Size: tx.scanned, Limit: ScannedMax}
 		return "", nil, false, tx.failure
 	}
 	s.span.Add(*item, s.walk.At())
