@@ -719,7 +719,7 @@ func ExampleCorruptError() {
 func ExampleOpen_folder() {
 	dir, err := os.MkdirTemp("", "example")
 	must(err)
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	db, err := strictkv.Open(ctx, "example", folder.New(dir))
 	must(err)
 	fmt.Println(db.Close(ctx))

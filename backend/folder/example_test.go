@@ -17,7 +17,7 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	for _, name := range []string{"alice", "bob"} {
 		db, err := strictkv.Open(ctx, "example", folder.New(dir))
 		if err != nil {
@@ -45,7 +45,7 @@ func ExampleNoSync() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	db, err := strictkv.Open(ctx, "example", folder.New(dir, folder.NoSync()))
 	if err != nil {
 		log.Fatal(err)
