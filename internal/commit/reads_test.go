@@ -271,3 +271,24 @@ func TestReadOnlyTransactionsDoNotWrite(t *testing.T) {
 		assert.Zero(t, h.puts())
 	})
 }
+
+// A process stands still for hours, of which its clocks know nothing. As soon as an answer has
+// told it the store's time, what it knew before is too old for a weak read.
+func TestWeakReadsAfterAStandstill(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Write(1, cell.Put, inline("old"), "=a", "=b")
+		h := w.handleOnce()
+		weak := func() string {
+			v, err := h.engine.Read(context.Background(), "=a", time.Minute)
+			require.NoError(t, err)
+			return string(v)
+		}
+		h.read("=a")
+		w.Write(2, cell.Put, inline("new"), "=a")
+		assert.Equal(t, "old", weak(), "within the bound")
+		pass(time.Second)
+		w.Leap(10 * time.Hour)
+		h.read("=b")
+		assert.Equal(t, "new", weak())
+	})
+}
