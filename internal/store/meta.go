@@ -93,10 +93,13 @@ func (s *Store) probeMeta(ctx context.Context, m meta, at backend.Version) (meta
 	var err error
 	found.deletes, err = t.run(ctx)
 	if err == nil {
-		err = seam.Each(s.rt, 2, func(i int) (err error) {
-			if i == 0 {
+		err = seam.Each(s.rt, 3, func(i int) (err error) {
+			switch {
+			case i == 0:
 				t.clean(ctx)
-			} else if m != found {
+			case i == 1:
+				t.askLongName(ctx)
+			case m != found:
 				m, err = s.writeMeta(ctx, found, at)
 			}
 			return err

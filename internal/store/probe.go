@@ -107,7 +107,6 @@ func (t *trial) run(ctx context.Context) (deletes bool, err error) {
 	err = t.atOnce(
 		func() error { return t.forbidden(ctx, &t.replaced, backend.IfVersion(replaced)) },
 		func() (err error) { deletes, err = t.refusesDelete(ctx, kept); return err },
-		func() error { t.askLongName(ctx); return nil },
 	)
 	if err == nil {
 		err = t.look(ctx)
