@@ -8,8 +8,8 @@
 // In other terminals then, as often as you like:
 //
 //	export STORAGE_EMULATOR_HOST=http://127.0.0.1:4443
-//	go run ./examples/anybucket -bucket gs://dev
-//	go run -tags cloud ./examples/bank -bucket gs://dev
+//	go run ./examples/anybucket -bucket "gs://dev?sends_once=true"
+//	go run -tags cloud ./examples/bank -bucket "gs://dev?sends_once=true"
 //
 // Without -dir the objects are in memory, and gone when it ends. It is for development: it has
 // neither the latencies of the service nor its limits, it asks nobody for credentials, and it

@@ -33,7 +33,7 @@ const counts = 10
 
 // count adds a byte to a value, in several transactions.
 func count(ctx context.Context) error {
-	bucket, err := bucketurl.Open(ctx, "gs://dev")
+	bucket, err := bucketurl.Open(ctx, "gs://dev?sends_once=true") // no proxy between
 	if err != nil {
 		return err
 	}

@@ -375,7 +375,7 @@ var branches = []struct {
 		{"commit write: again", commitSent, `tries > 0`},
 		{"commit write: unknown, and the caller leaves",
 			`return a.leaving(), errors.Join(ctx.Err(), err)`, ""},
-		{"commit write: the intent is gone, and the cell tells", `return dead, s, nil`, ""},
+		{"commit write: the intent is gone, and the cell tells", `case m.tells(s): return dead, s, nil`, ""},
 		{"commit write: the primary can't be read", `return a.leaving(), s, err`, ""},
 		{"commit write: the primary names the attempt", `return committed, s, nil`, ""},
 		{"commit write: the primary still holds the intent", `return goesOn, s, nil`, ""},
