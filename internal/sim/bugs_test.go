@@ -273,13 +273,10 @@ var bugs = []bug{
 	},
 	{
 		"a commit write sent twice on the way taken for refused", "internal/commit/attempt.go",
-		`		default: // refused may be an echo
-			doubt = true
+		`		case res == store.Refused && a.t.e.st.SendsOnce():
 `,
-		`		case store.Refused:
+		`		case res == store.Refused:
 			return dead, err
-		default:
-			doubt = true
 `, "",
 	},
 	{

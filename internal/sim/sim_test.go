@@ -49,9 +49,17 @@ func config(t *testing.T) sim.Config {
 	return cfg
 }
 
+// hangMax is how long a schedule may take, in real time. Most take some milliseconds.
+const hangMax = time.Minute
+
 // bubble runs a schedule inside a synctest bubble: whatever of the library waited past
-// the seam would end it with the bubble's own deadlock panic.
-func bubble(t *testing.T, cfg sim.Config) (r *sim.Result) {
+// the seam would end it with the bubble's own deadlock panic. Who neither waits nor ends
+// would spin until the tests' timeout, which knows no schedule: that is ended here.
+func bubble(t *testing.T, cfg sim.Config, n int) (r *sim.Result) {
+	defer time.AfterFunc(hangMax, func() {
+		panic(fmt.Sprintf("schedule %d: %s seed %d: no end within %v of real time",
+			n, cfg.Workload, cfg.Seed, hangMax))
+	}).Stop()
 	synctest.Test(t, func(*testing.T) { r = sim.Run(cfg) })
 	return r
 }
@@ -66,7 +74,7 @@ func TestFoundBefore(t *testing.T) {
 		{"cancel", 2005},
 	} {
 		t.Run(fmt.Sprintf("%s_%d", x.workload, x.seed), func(t *testing.T) {
-			r := bubble(t, sim.Config{Workload: x.workload, Seed: x.seed, Txs: 20})
+			r := bubble(t, sim.Config{Workload: x.workload, Seed: x.seed, Txs: 20}, 1)
 			require.NoError(t, r.Err)
 		})
 	}
@@ -82,7 +90,7 @@ func TestSim(t *testing.T) {
 	var total sim.Total
 	for i := 0; *soak > 0 && time.Since(start) < *soak || *soak == 0 && i < *seeds; i++ {
 		cfg.Workload, cfg.Seed = names[i%len(names)], *seed+uint64(i/len(names))
-		r := bubble(t, cfg)
+		r := bubble(t, cfg, i+1)
 		total.Add(r)
 		if *trace {
 			fmt.Println(r.Report())
