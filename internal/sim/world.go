@@ -72,6 +72,9 @@ func newParams(cfg Config) params {
 				p.profile[a] = uint8(r.Below(int(weights[a]) + 1))
 			}
 		}
+		if delays := baton.Derive(cfg.Seed, 13); w.Late {
+			p.profile[actDelay] = uint8(8 + delays.Below(32))
+		}
 		if leaps := baton.Derive(cfg.Seed, 12); w.Leaps {
 			p.profile[actLeap] = uint8(2 + leaps.Below(24))
 			p.inline = 5 * leaps.Below(2)

@@ -21,6 +21,8 @@ type Workload struct {
 	Sweeps bool
 	// Leaps says that the store's clock leaps all the time, and values are external.
 	Leaps bool
+	// Late says that what it is about are writes that land long after they were sent.
+	Late bool
 	// do runs one transaction, or a few.
 	do func(x *session, r *baton.Source)
 }
@@ -30,32 +32,32 @@ var Workloads map[string]Workload
 
 func init() { // they refer to each other
 	Workloads = map[string]Workload{
-		"counter":  {1, 3, 1, false, false, (*session).count},
-		"bank":     {2, 6, 1, false, false, (*session).transfer},
-		"skew":     {2, 4, 1, false, false, (*session).skew},
-		"ring":     {3, 8, 1, false, false, (*session).ring},
-		"snapshot": {2, 6, 1, false, false, (*session).snapshot},
-		"blind":    {1, 4, 1, false, false, (*session).blind},
-		"locks":    {2, 5, 1, false, false, (*session).locks},
-		"chain":    {1, 4, 1, false, false, (*session).chain},
-		"long":     {2, 4, 1, false, false, (*session).long},
-		"cancel":   {1, 5, 1, false, false, (*session).cancelled},
-		"wide":     {10, 16, 1, false, false, (*session).wide},
-		"hot":      {6, 12, 1, false, false, (*session).hot},
-		"crowd":    {1, 4, 1, false, false, (*session).crowd},
-		"escalate": {4, 6, 2, false, false, (*session).escalate},
-		"mix":      {1, 12, 1, false, false, (*session).mix},
-		"deep":     {1, 4, 6, false, false, (*session).deep},
-		"marks":    {9, 14, 2, false, false, (*session).marks},
-		"weak":     {1, 4, 1, false, false, (*session).weak},
-		"sweep":    {2, 3, 2, true, false, (*session).sweep},
-		"condemn":  {2, 2, 7, true, false, (*session).condemn},
-		"leap":     {1, 2, 2, true, true, (*session).leaps},
+		"counter":  {1, 3, 1, false, false, false, (*session).count},
+		"bank":     {2, 6, 1, false, false, false, (*session).transfer},
+		"skew":     {2, 4, 1, false, false, false, (*session).skew},
+		"ring":     {3, 8, 1, false, false, false, (*session).ring},
+		"snapshot": {2, 6, 1, false, false, false, (*session).snapshot},
+		"blind":    {1, 4, 1, false, false, false, (*session).blind},
+		"locks":    {2, 5, 1, false, false, false, (*session).locks},
+		"chain":    {1, 4, 1, false, false, false, (*session).chain},
+		"long":     {2, 4, 1, false, false, false, (*session).long},
+		"cancel":   {1, 5, 1, false, false, false, (*session).cancelled},
+		"wide":     {10, 16, 1, false, false, false, (*session).wide},
+		"hot":      {6, 12, 1, false, false, false, (*session).hot},
+		"crowd":    {1, 4, 1, false, false, false, (*session).crowd},
+		"escalate": {4, 6, 2, false, false, false, (*session).escalate},
+		"mix":      {1, 12, 1, false, false, false, (*session).mix},
+		"deep":     {1, 4, 6, false, false, false, (*session).deep},
+		"marks":    {9, 14, 2, false, false, false, (*session).marks},
+		"weak":     {1, 4, 1, false, false, false, (*session).weak},
+		"sweep":    {2, 3, 2, true, false, false, (*session).sweep},
+		"condemn":  {2, 2, 7, true, false, true, (*session).condemn},
+		"leap":     {1, 2, 2, true, true, false, (*session).leaps},
 
-		"range":         {2, 8, 1, false, false, (*session).ranges},
-		"range-phantom": {2, 5, 1, false, false, (*session).phantoms},
-		"range-sweep":   {2, 4, 2, true, false, (*session).rangesSweep},
-		"range-walk":    {2, 6, 1, false, false, (*session).walks},
+		"range":         {2, 8, 1, false, false, false, (*session).ranges},
+		"range-phantom": {2, 5, 1, false, false, false, (*session).phantoms},
+		"range-sweep":   {2, 4, 2, true, false, false, (*session).rangesSweep},
+		"range-walk":    {2, 6, 1, false, false, false, (*session).walks},
 	}
 }
 
