@@ -7,8 +7,6 @@ import (
 	"log/slog"
 
 	"github.com/strictkv/strictkv/backend"
-	"github.com/strictkv/strictkv/cache"
-	cells "github.com/strictkv/strictkv/internal/cache"
 	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/resolve"
@@ -53,8 +51,7 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 		return nil, fmt.Errorf("open: %w: %w", err, ErrInvalid)
 	}
 	s := settings{
-		cacheSize: cache.DefaultSize(), patience: DefaultPatience,
-		concurrency: DefaultConcurrency, inlineMax: DefaultInlineMax,
+		patience: DefaultPatience, concurrency: DefaultConcurrency, inlineMax: DefaultInlineMax,
 		probe: ProbeOnce, logger: slog.New(slog.DiscardHandler),
 	}
 	for _, opt := range opts {
@@ -63,12 +60,9 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 		}
 		opt(&s)
 	}
-	if s.cache == nil {
-		s.cache = cache.New(s.cacheSize)
-	}
 	rt := seam.FromContext(ctx)
 	st, err := store.Open(ctx, store.Options{
-		Backend: b, Runtime: rt, Cache: (*cells.Cache)(s.cache),
+		Backend: b, Runtime: rt, Cache: s.cells(),
 		Prefix: keyspace.Prefix(name), Concurrency: s.concurrency,
 		Requests: store.Requests(s.requests),
 		Probe:    store.Probe(s.probe), MustExist: s.mustExist, ReadOnly: s.readOnly,

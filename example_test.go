@@ -152,18 +152,23 @@ func ExampleMaxStaleness() {
 }
 
 func ExampleMaxAttempts() {
-	db := openExample()
+	bucket := memory.New()
+	db, err := strictkv.Open(ctx, "shop", bucket)
+	must(err)
 	defer db.Close(ctx)
-	c := db.Collection([]byte("c"))
+	elsewhere, err := strictkv.Open(ctx, "shop", bucket)
+	must(err)
+	defer elsewhere.Close(ctx)
+	ours, theirs := db.Collection([]byte("c")), elsewhere.Collection([]byte("c"))
 
-	err := db.Tx(ctx, func(tx *strictkv.Tx) error {
-		_, err := tx.Read(c, []byte("key"))
+	err = db.Tx(ctx, func(tx *strictkv.Tx) error {
+		_, err := tx.Read(ours, []byte("key"))
 		if err != nil && !errors.Is(err, strictkv.ErrNotFound) {
 			return err
 		}
 		// Somebody else is always faster.
-		must(c.Write(ctx, []byte("key"), []byte("theirs")))
-		return tx.Write(c, []byte("key"), []byte("ours"))
+		must(theirs.Write(ctx, []byte("key"), []byte("theirs")))
+		return tx.Write(ours, []byte("key"), []byte("ours"))
 	}, strictkv.MaxAttempts(3))
 	fmt.Println(errors.Is(err, strictkv.ErrConflict), err)
 	// Output: true conflict: gave up after 3 attempts

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/cache"
+	cells "github.com/strictkv/strictkv/internal/cache"
 	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/store"
 )
@@ -28,7 +29,7 @@ const (
 
 type settings struct {
 	cache       *cache.Cache
-	cacheSize   int64
+	cacheSize   *int64 // nil is the default
 	patience    time.Duration
 	concurrency int
 	inlineMax   int
@@ -39,16 +40,33 @@ type settings struct {
 	readOnly    bool
 }
 
+// unsized bounds the caches of all handles that are given neither a cache nor a size.
+var unsized cells.Budget
+
+// cells is the cache that the settings ask for.
+func (s *settings) cells() *cells.Cache {
+	switch {
+	case s.cache != nil:
+		return (*cells.Cache)(s.cache)
+	case s.cacheSize != nil:
+		return cells.New(*s.cacheSize)
+	}
+	return cells.Within(&unsized, cache.DefaultSize())
+}
+
 // Option configures a database handle.
 type Option func(*settings)
 
 // WithCacheSize bounds the handle's cache in bytes, counted as what the entries take on
-// the heap. The default is cache.DefaultSize: 256 MiB, or a quarter of the memory that
-// GOMEMLIMIT or the container allow if that is less; 0 caches nothing. Beside it, a handle
-// keeps up to 16 MiB of what it has scanned, for MaxStaleness. A Go program's heap may grow to
-// twice what lives before it is collected: set GOMEMLIMIT where memory is tight.
+// the heap; 0 caches nothing. The default is cache.DefaultSize: 256 MiB, or a quarter of the
+// memory that GOMEMLIMIT or the container allow if that is less, for all handles of the
+// process that are given neither a size nor a cache: each keeps what it knows for itself, but
+// while they take more together, those that have more than an equal part keep less. Beside
+// it, a handle keeps up to 16 MiB of what it has scanned, for MaxStaleness. A Go program's
+// heap may grow to twice what lives before it is collected: set GOMEMLIMIT where memory is
+// tight.
 func WithCacheSize(bytes int64) Option {
-	return func(s *settings) { s.cacheSize = bytes }
+	return func(s *settings) { s.cacheSize = &bytes }
 }
 
 // WithCache gives the handle a cache that other handles of the process share. It

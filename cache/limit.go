@@ -19,8 +19,9 @@ const (
 	limitPart = 4
 )
 
-// DefaultSize is the size of a cache for which none was given, in bytes: a quarter of the
-// memory that the process may use, at most DefaultSizeMax. The limit is that of the Go runtime
+// DefaultSize is the size of the caches of all handles for which none was given, together, in
+// bytes: a quarter of the memory that the process may use, at most DefaultSizeMax. The limit is
+// that of the Go runtime
 // (GOMEMLIMIT, debug.SetMemoryLimit), or that of the container if it is lower: on Linux, of
 // the control group.
 func DefaultSize() int64 {

@@ -25,7 +25,7 @@ type Cache struct {
 
 	mu      seam.Mutex // guards all below
 	epoch   epoch
-	size    int64
+	part    *part
 	recent  ring
 	shelves map[place]*shelf
 	clocks  map[string]*Clock // by the id of the database
@@ -59,7 +59,8 @@ type Entry struct {
 // or less keeps nothing.
 func New(size int64) *Cache {
 	c := &Cache{
-		max: max(size, 0), shelves: map[place]*shelf{}, clocks: map[string]*Clock{},
+		max: max(size, 0), part: &part{},
+		shelves: map[place]*shelf{}, clocks: map[string]*Clock{},
 	}
 	c.recent.init()
 	return c
@@ -74,7 +75,7 @@ func (c *Cache) Tick() uint64 { return c.clock.Add(1) }
 func (c *Cache) Size() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.size
+	return c.part.size
 }
 
 // Space is the part of a cache that belongs to one database.

@@ -47,15 +47,20 @@ func (c *Clock) Saw(told, sent, answered time.Time) {
 	if told.After(c.told) {
 		c.told, c.heard = told, answered
 	}
-	if told.After(c.last) {
-		c.last = told
-	}
+	c.passLocked(told)
 }
 
 // AtLeast is told of a time that has passed by the store's clock, zero if there was none.
 func (c *Clock) AtLeast(told time.Time) {
+	if told.IsZero() {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.passLocked(told)
+}
+
+func (c *Clock) passLocked(told time.Time) {
 	if told.After(c.last) {
 		c.last = told
 	}
