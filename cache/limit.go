@@ -21,9 +21,8 @@ const (
 
 // DefaultSize is the size of the caches of all handles for which none was given, together, in
 // bytes: a quarter of the memory that the process may use, at most DefaultSizeMax. The limit is
-// that of the Go runtime
-// (GOMEMLIMIT, debug.SetMemoryLimit), or that of the container if it is lower: on Linux, of
-// the control group.
+// that of the Go runtime (GOMEMLIMIT, debug.SetMemoryLimit), or that of the container if it is
+// lower: on Linux, of the control group.
 func DefaultSize() int64 {
 	return min(DefaultSizeMax, min(debug.SetMemoryLimit(-1), containerLimit())/limitPart)
 }
