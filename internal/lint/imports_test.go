@@ -34,14 +34,14 @@ var (
 	engine = []string{
 		".", "internal/cache", "internal/cell", "internal/commit", "internal/keyspace",
 		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/turn",
-		"internal/txid",
+		"internal/txid", "internal/txn",
 	}
 )
 
 // directions is the table of docs/architecture.md.
 var directions = []row{
 	{".", []string{
-		"internal/commit", "internal/scan", "internal/sweep", "internal/store",
+		"internal/txn", "internal/scan", "internal/sweep", "internal/store",
 		"internal/resolve", "internal/keyspace", "internal/txid", "internal/seam",
 		"backend", "cache", "internal/cache",
 	}, "the public API wires the mechanisms together and knows no protocol, adapter or SDK"},
@@ -114,7 +114,11 @@ var directions = []row{
 	}, "it lists and validates, and does not commit"},
 	{"internal/commit", []string{
 		"internal/scan", "internal/resolve", "internal/store", "internal/cell", "internal/txid",
-		"internal/turn", "internal/seam", "backend",
+		"internal/seam", "backend",
+	}, "from a plan to a result: an attempt does not know its transaction, and tries once"},
+	{"internal/txn", []string{
+		"internal/commit", "internal/scan", "internal/resolve", "internal/store", "internal/cell",
+		"internal/txid", "internal/turn", "internal/seam", "backend",
 	}, "one transaction on top of the other mechanisms, without names of objects or requests"},
 	{"internal/sweep", []string{
 		"backend",
