@@ -7,11 +7,11 @@ import (
 	"log/slog"
 
 	"github.com/strictkv/strictkv/backend"
-	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txn"
 )
 
 // DB is a handle of a database. It is safe for concurrent use. A process needs one
@@ -22,7 +22,7 @@ type DB struct {
 	rt     seam.Runtime
 	st     *store.Store
 	rs     *resolve.Resolver
-	engine *commit.Engine
+	engine *txn.Engine
 	stop   context.CancelFunc // of the background work
 
 	concurrency int // of requests
@@ -77,7 +77,7 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 	})
 	return &DB{
 		name: name, rt: rt, st: st, rs: rs, stop: stop,
-		engine: commit.New(st, rs, s.inlineMax), concurrency: s.concurrency,
+		engine: txn.New(st, rs, s.inlineMax), concurrency: s.concurrency,
 	}, nil
 }
 
@@ -146,7 +146,7 @@ func (db *DB) end() {
 // through. Other errors: ErrClosed, ErrInvalid for a nil function, ErrConflict,
 // ErrInDoubt, ErrTooLarge, ErrCorrupt, ErrFormat, ErrUnavailable, and the context's.
 func (db *DB) Tx(ctx context.Context, fn func(tx *Tx) error, opts ...TxOption) error {
-	var o commit.Options
+	var o txn.Options
 	for _, opt := range opts {
 		if opt == nil {
 			return fmt.Errorf("transaction: nil option: %w", ErrInvalid)
@@ -160,7 +160,7 @@ func (db *DB) Tx(ctx context.Context, fn func(tx *Tx) error, opts ...TxOption) e
 // instant within the call, or with MaxStaleness at most that old. A write in it fails
 // with ErrReadOnly. Like DB.Tx it is run again until ctx ends, unless MaxAttempts says less.
 func (db *DB) View(ctx context.Context, fn func(tx *Tx) error, opts ...ViewOption) error {
-	o := commit.Options{ReadOnly: true}
+	o := txn.Options{ReadOnly: true}
 	for _, opt := range opts {
 		if opt == nil {
 			return fmt.Errorf("view: nil option: %w", ErrInvalid)
@@ -170,7 +170,7 @@ func (db *DB) View(ctx context.Context, fn func(tx *Tx) error, opts ...ViewOptio
 	return db.run(ctx, o, fn)
 }
 
-func (db *DB) run(ctx context.Context, o commit.Options, fn func(tx *Tx) error) error {
+func (db *DB) run(ctx context.Context, o txn.Options, fn func(tx *Tx) error) error {
 	if fn == nil {
 		return fmt.Errorf("transaction: nil function: %w", ErrInvalid)
 	}
@@ -180,7 +180,7 @@ func (db *DB) run(ctx context.Context, o commit.Options, fn func(tx *Tx) error) 
 	defer db.end()
 	o.ReadOnly = o.ReadOnly || db.st.ReadOnly()
 	attempt := 0
-	err := db.engine.Run(ctx, o, func(tx *commit.Tx) error {
+	err := db.engine.Run(ctx, o, func(tx *txn.Tx) error {
 		attempt++
 		return fn(&Tx{db: db, tx: tx, attempt: attempt})
 	})

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/strictkv/strictkv/backend"
-	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txn"
 )
 
 // The errors of this package, to be matched by errors.Is. All but ErrInDoubt mean that
@@ -17,13 +17,13 @@ var (
 	// backend.ErrNotFound.
 	ErrNotFound = backend.ErrNotFound
 	// ErrExists: Insert of a key that has a value. It does not fail the transaction.
-	ErrExists = commit.ErrExists
+	ErrExists = txn.ErrExists
 	// ErrReadOnly: a write in a View, or by a handle that was opened ReadOnly. Don't retry.
-	ErrReadOnly = commit.ErrReadOnly
+	ErrReadOnly = txn.ErrReadOnly
 	// ErrAborted: the function has called Tx.Abort.
-	ErrAborted = commit.ErrAborted
+	ErrAborted = txn.ErrAborted
 	// ErrTxDone: a Tx was used after its function had returned. Don't retry.
-	ErrTxDone = commit.ErrTxDone
+	ErrTxDone = txn.ErrTxDone
 	// ErrClosed: the handle is closed. Don't retry.
 	ErrClosed = errors.New("strictkv: database is closed")
 	// ErrNoDatabase: Open with MustExist, or ReadOnly, of a database that does not exist. It
@@ -31,12 +31,12 @@ var (
 	ErrNoDatabase = store.ErrNoDatabase
 	// ErrConflict: conflicts have undone as many attempts as MaxAttempts allows.
 	// Retrying is safe.
-	ErrConflict = commit.ErrConflict
+	ErrConflict = txn.ErrConflict
 	// ErrInDoubt: the transaction may have committed, or may not; see InDoubtError.
 	// Read before you retry, unless the transaction is idempotent.
-	ErrInDoubt = commit.ErrInDoubt
+	ErrInDoubt = txn.ErrInDoubt
 	// ErrTooLarge: a value, or the number of keys written; see SizeError. Don't retry.
-	ErrTooLarge = commit.ErrTooLarge
+	ErrTooLarge = txn.ErrTooLarge
 	// ErrInvalidKey: a key or the name of a collection; see KeyError. Don't retry.
 	ErrInvalidKey = keyspace.ErrInvalidKey
 	// ErrInvalid: some other argument is not allowed: the name of a database, a nil
@@ -82,7 +82,7 @@ type SizeError struct {
 }
 
 // Error tells the size and the limit.
-func (e *SizeError) Error() string { return (*commit.SizeError)(e).Error() }
+func (e *SizeError) Error() string { return (*txn.SizeError)(e).Error() }
 
 // Is makes the error match ErrTooLarge.
 func (e *SizeError) Is(target error) bool { return target == ErrTooLarge }
@@ -102,7 +102,7 @@ func public(err error) error {
 // retyped is apart, as what it looks for takes memory.
 func retyped(err error) error {
 	var key *keyspace.KeyError
-	var size *commit.SizeError
+	var size *txn.SizeError
 	switch {
 	case errors.As(err, &key):
 		return (*KeyError)(key)
@@ -140,7 +140,7 @@ func (e *InDoubtError) Unwrap() error { return e.Err }
 
 // inDoubt turns the engine's error, which knows names of cells, into the user's.
 func (db *DB) inDoubt(err error) error {
-	var d *commit.InDoubtError
+	var d *txn.InDoubtError
 	if !errors.As(err, &d) {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
-	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/txn"
 )
 
 // TestLimitsInProse: what is written about limits is what the constants say.
@@ -24,8 +24,8 @@ func TestLimitsInProse(t *testing.T) {
 	value := fmt.Sprintf("%d MiB", strictkv.ValueMax/mib)
 	inline := fmt.Sprintf("above %d MiB", strictkv.DefaultInlineMax/mib)
 	members := fmt.Sprint(cell.MembersMax)
-	scanned := fmt.Sprintf("%d %03d %03d", commit.ScannedMax/1_000_000,
-		commit.ScannedMax/1000%1000, commit.ScannedMax%1000)
+	scanned := fmt.Sprintf("%d %03d %03d", txn.ScannedMax/1_000_000,
+		txn.ScannedMax/1000%1000, txn.ScannedMax%1000)
 	for file, want := range map[string][]string{
 		"doc.go": {key, name, value, inline, "at most " + members + " keys",
 			"scans at most " + scanned},

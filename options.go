@@ -5,9 +5,10 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/cache"
+	"github.com/strictkv/strictkv/internal/budget"
 	cells "github.com/strictkv/strictkv/internal/cache"
-	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txn"
 )
 
 // Defaults of the options of Open.
@@ -20,9 +21,9 @@ const (
 	DefaultPatience = 2 * time.Second
 	// DefaultInlineMax is the size up to which a value lives in its key's object, in
 	// bytes; docs/decisions/inline-max.md tells why.
-	DefaultInlineMax = commit.InlineMax
+	DefaultInlineMax = txn.InlineMax
 	// ValueMax is the size of the largest value, in bytes.
-	ValueMax = commit.ValueMax
+	ValueMax = txn.ValueMax
 	// DefaultConcurrency is how many requests a handle has under way at once.
 	DefaultConcurrency = 256
 )
@@ -41,7 +42,7 @@ type settings struct {
 }
 
 // unsized bounds the caches of all handles that are given neither a cache nor a size.
-var unsized cells.Budget
+var unsized budget.Budget
 
 // cells is the cache that the settings ask for.
 func (s *settings) cells() *cells.Cache {
@@ -187,10 +188,10 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // TxOption configures one DB.Tx.
-type TxOption interface{ applyTx(*commit.Options) }
+type TxOption interface{ applyTx(*txn.Options) }
 
 // ViewOption configures one DB.View.
-type ViewOption interface{ applyView(*commit.Options) }
+type ViewOption interface{ applyView(*txn.Options) }
 
 // Attempts is the option made by MaxAttempts.
 type Attempts int
@@ -205,12 +206,12 @@ type Attempts int
 // handle: that is slower where many want the same key.
 func MaxAttempts(n int) Attempts { return Attempts(n) }
 
-func (a Attempts) applyTx(o *commit.Options)   { o.MaxAttempts = max(int(a), 0) }
-func (a Attempts) applyView(o *commit.Options) { o.MaxAttempts = max(int(a), 0) }
+func (a Attempts) applyTx(o *txn.Options)   { o.MaxAttempts = max(int(a), 0) }
+func (a Attempts) applyView(o *txn.Options) { o.MaxAttempts = max(int(a), 0) }
 
 type staleness time.Duration
 
-func (s staleness) applyView(o *commit.Options) { o.Staleness = time.Duration(s) }
+func (s staleness) applyView(o *txn.Options) { o.Staleness = time.Duration(s) }
 
 // MaxStaleness lets a View see one snapshot that is at most d old: what is known to
 // have been current at one instant within d of the View's start is served without a

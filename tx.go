@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/txn"
 )
 
 // Tx is one run of a transaction's function. It may be used from several goroutines
@@ -16,7 +16,7 @@ import (
 // fails even if the function ignores them.
 type Tx struct {
 	db      *DB
-	tx      *commit.Tx
+	tx      *txn.Tx
 	attempt int
 }
 
@@ -26,18 +26,18 @@ type RetryCause uint8
 // The causes. There may be more with time.
 const (
 	// FirstRun: it is not run once more.
-	FirstRun = RetryCause(commit.NoRetry)
+	FirstRun = RetryCause(txn.NoRetry)
 	// StaleRead: others had changed something that the run before has read, or that the cache
 	// held.
-	StaleRead = RetryCause(commit.StaleRead)
+	StaleRead = RetryCause(txn.StaleRead)
 	// WriteConflict: others had changed a key of the transaction between its reads and its
 	// writes, or have killed the attempt, whose patience had ended.
-	WriteConflict = RetryCause(commit.Conflict)
+	WriteConflict = RetryCause(txn.Conflict)
 	// LocksLost: others took this client for dead, and its locks away.
-	LocksLost = RetryCause(commit.LocksLost)
+	LocksLost = RetryCause(txn.LocksLost)
 	// Grouped: other transactions of this handle want the same keys, and commit together with
 	// this one, each on top of what those before have done.
-	Grouped = RetryCause(commit.Regrouped)
+	Grouped = RetryCause(txn.Regrouped)
 )
 
 // String names the cause, in words for a log.

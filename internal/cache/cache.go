@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/budget"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/seam"
 )
@@ -25,7 +26,7 @@ type Cache struct {
 
 	mu      seam.Mutex // guards all below
 	epoch   epoch
-	part    *part
+	part    *budget.Part
 	recent  ring
 	shelves map[place]*shelf
 	clocks  map[string]*Clock // by the id of the database
@@ -59,10 +60,18 @@ type Entry struct {
 // or less keeps nothing.
 func New(size int64) *Cache {
 	c := &Cache{
-		max: max(size, 0), part: &part{},
+		max: max(size, 0), part: &budget.Part{},
 		shelves: map[place]*shelf{}, clocks: map[string]*Clock{},
 	}
 	c.recent.init()
+	return c
+}
+
+// Within is New for a cache whose size bounds all caches of a budget together. They share
+// nothing else: what one of them knows, the others do not.
+func Within(b *budget.Budget, size int64) *Cache {
+	c := New(size)
+	c.part = budget.For(b, c)
 	return c
 }
 
@@ -75,7 +84,7 @@ func (c *Cache) Tick() uint64 { return c.clock.Add(1) }
 func (c *Cache) Size() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.part.size
+	return c.part.Size()
 }
 
 // Space is the part of a cache that belongs to one database.

@@ -178,11 +178,11 @@ func (c *Cache) put(n *node, f fact, cost int) {
 	n.fact = f
 	total := int64(cost + slotSize + cell.Allocated(int(unsafe.Sizeof(*n))) +
 		cell.Allocated(len(n.name)) + cell.Allocated(len(f.version)))
-	c.part.add(total - n.cost)
+	c.part.Add(total - n.cost)
 	if n.cost = total; total > c.max {
 		c.remove(n)
 	}
-	for c.part.exceeds(c.max) {
+	for c.part.Exceeds(c.max) {
 		c.remove(c.recent.last())
 	}
 }
@@ -202,7 +202,7 @@ func (c *Cache) insert(at *slot, name string) *node {
 
 func (c *Cache) remove(n *node) {
 	c.recent.remove(n)
-	c.part.add(-n.cost)
+	c.part.Add(-n.cost)
 	n.shelf.remove(n)
 	if len(n.shelf.nodes) == 0 {
 		n.shelf.gone, n.shelf.nodes = true, nil

@@ -2,56 +2,46 @@ package commit
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
-// validateBeatsMax is how long heartbeats protect an attempt that is being validated.
-const validateBeatsMax = 5 * time.Minute
-
-// yieldPart is the part of a write's latency that a first attempt leaves to others who want
-// the same hot key.
-const yieldPart = 4
-
 // attempt is one try to commit: a set of writes with an id of its own.
 //
 // Its states, and what an observer sees who meets its intents meanwhile:
 //
-//	staged   intents on their way; some member at its expected version  undecided
-//	         all landed. Commit point.                                  committed
-//	         one refused, so it never lands                             dead
-//	pending  intents on their way, or landed                            undecided
-//	         the primary replaced by its value. Commit point.           committed
-//	         the primary off without the mark                           dead
-//	direct   one write. Commit point.                                   (no intent)
+//	parallel            intents on their way; some member at its expected version  undecided
+//	                    all landed. Commit point.                                  committed
+//	                    one refused, so it never lands                             dead
+//	validated, locked   intents on their way, or landed                            undecided
+//	                    the primary replaced by its value. Commit point.           committed
+//	                    the primary off without the mark                           dead
+//	direct              one write. Commit point.                                   (no intent)
 type attempt struct {
-	t *txn
+	*Committer
+	plan Plan
+	kind Kind
 	// ctx is that of its requests: the transaction's, but for one of several that race.
 	ctx     context.Context
 	id      txid.ID
-	mode    cell.Mode // 0: direct
-	members []*member // in name order; the first is the primary
-	list    cell.Members
-	// locking is set for an escalated attempt: list is that of its intents, and becomes
-	// the whole one when it commits.
-	locking bool
-	// committing is set once the commit write of a pending attempt may be on its way.
-	committing bool
+	members []*Member // the first is the primary; the others in name order when it commits
+	// list is that of its intents. Of a locked attempt it becomes the whole one at the end.
+	list  cell.Members
+	phase phase
 	// unsent are the members whose write waits until the hot one has landed.
-	unsent []*member
-	// gated says that it began with a hot member alone.
-	gated bool
+	unsent []*Member
+	// partial says that it began with a hot member alone.
+	partial bool
 	// raced says that others of the transaction were under way to its primary at the same
 	// time: which has come last there is not known.
 	raced bool
-	// stale is set when validation has found that the function must run again.
-	stale bool
+	found Validation
 	// born is when it began, or the oldest of the uploads that it links: by the store's clock,
 	// when the first of its requests was answered.
 	born store.Moment
@@ -60,109 +50,40 @@ type attempt struct {
 	start, first, last time.Time
 }
 
-// end is how an attempt ended.
-type end uint8
+// phase is how far an attempt with pending intents has come.
+type phase uint8
 
 const (
-	// goesOn: nothing is decided yet.
-	goesOn end = iota
-	committed
-	dead
-	inDoubt
+	// placing: the commit write has not been sent, or has certainly come to nothing.
+	placing phase = iota
+	// committing: it may be on its way.
+	committing
 )
 
-// commit tries until the transaction has committed, or its function must run again.
-func (t *txn) commit(tx *Tx) (done bool, err error) {
-	if err := tx.fetched(); err != nil {
-		return true, err
-	}
-	for {
-		if t.escalates(tx) {
-			return t.commitLocked(tx)
-		}
-		if err := t.uploaded(tx); err != nil {
-			return true, err
-		}
-		p, err := t.newPlan(tx)
-		switch {
-		case err != nil:
-			return true, err
-		case p.stale:
-			t.rerun(StaleRead)
-			err := t.failed()
-			return err != nil, err
-		case p.needless():
-			return t.finishReads(tx, nil)
-		}
-		if relieved, err := t.relieve(p); err != nil {
-			return true, err
-		} else if relieved {
-			continue
-		}
-		a := t.newAttempt(p)
-		if a.mode != 0 {
-			if err := t.e.rs.Admit(t.ctx); err != nil {
-				return true, err
-			}
-		}
-		if a.mode != cell.Pending && !t.seal() {
-			t.startStale(p)
-			return false, nil
-		}
-		how, err := a.run(p)
-		if over, err := a.conclude(how, err); over {
-			return true, err
-		}
-		if err := t.blocked(p.members); err != nil {
-			return true, err
-		}
-		rerun, err := t.refresh(a, p)
-		if err != nil || rerun {
-			return err != nil, err
-		}
-	}
-}
-
-// conclude does what follows from how the attempt ended, and tells whether the transaction is
-// over with it.
-func (a *attempt) conclude(how end, err error) (over bool, _ error) {
-	switch how {
-	case committed:
-		if err := a.restore(); err != nil {
-			return true, a.doubtful(err)
-		}
-		a.succeed()
-		return true, nil
-	case inDoubt:
-		return true, a.doubtful(err)
-	}
-	a.die()
-	if err == nil {
-		err = a.t.failed()
-	}
-	return err != nil, err
-}
-
 // newAttempt prepares the writes of an attempt.
-func (t *txn) newAttempt(p *plan) *attempt {
+func (c *Committer) newAttempt(ctx context.Context, p Plan) *attempt {
 	a := &attempt{
-		t: t, ctx: t.ctx, id: txid.New(t.e.rt.Entropy), mode: p.mode(), members: p.members,
+		Committer: c, plan: p, kind: p.Kind(), ctx: ctx, id: txid.New(c.rt.Entropy),
+		members: p.Members,
 	}
 	a.begin()
 	for _, m := range a.members {
-		a.endBefore(m.e.upload)
+		_, m.writer = m.Base.Effective()
+		a.endBefore(m.External)
 	}
-	if a.mode == 0 {
+	switch a.kind {
+	case Direct:
+		c.counts.Direct.Add(1)
 		m := a.members[0]
-		m.write = t.e.st.Prepare(m.base.Snapshot,
-			cell.Write(m.base.Cell, m.fold, a.id, m.action, m.value))
-		t.e.stats.Direct.Add(1)
+		m.write = c.st.Prepare(m.Base.Snapshot,
+			cell.Write(m.Base.Cell, m.Fold, a.id, m.Action, m.Value))
 		return a
+	case Parallel:
+		c.counts.Parallel.Add(1)
+	default:
+		c.counts.Validated.Add(1)
 	}
-	a.list = cell.Members{List: make([]cell.Member, len(a.members))}
-	for i, m := range a.members {
-		a.list.List[i] = cell.Member{Name: m.e.name, Expected: string(m.base.Version)}
-	}
+	a.list = listOf(a.members)
 	a.list.Long = len(a.members) > cell.ListMax
 	carried := a.list
 	for i, m := range a.members {
@@ -170,307 +91,173 @@ func (t *txn) newAttempt(p *plan) *attempt {
 			carried.List = a.list.List[:1]
 		}
 		in := &cell.Intent{
-			Tx: a.id, Priority: t.priority, Mode: a.mode, Action: m.action, Value: m.value,
+			Tx: a.id, Priority: p.Priority, Mode: a.kind.mode(), Action: m.Action, Value: m.Value,
 			Members: carried,
 		}
-		m.write = t.e.st.Prepare(m.base.Snapshot, cell.Place(m.base.Cell, m.fold, in))
-	}
-	if a.mode == cell.Staged {
-		t.e.stats.Parallel.Add(1)
-	} else {
-		t.e.stats.Validated.Add(1)
+		m.write = c.st.Prepare(m.Base.Snapshot, cell.Place(m.Base.Cell, m.Fold, in))
 	}
 	return a
 }
 
+// listOf names members with what the attempt expects of them.
+func listOf(members []*Member) cell.Members {
+	list := make([]cell.Member, len(members))
+	for i, m := range members {
+		list[i] = cell.Member{Name: m.Name, Expected: string(m.Base.Version)}
+	}
+	return cell.Members{List: list}
+}
+
 // begin notes when it does.
 func (a *attempt) begin() {
-	now := a.t.e.st.Moment()
+	now := a.st.Moment()
 	a.born.Here, a.start = now.Here, now.There
 }
 
-// run takes the attempt to its end. An error with dead ends the transaction.
-func (a *attempt) run(p *plan) (end, error) {
-	how, err := a.land(p)
-	if how == goesOn && err == nil && a.apart() {
-		how, err = a.together()
-	}
-	if how != goesOn || err != nil {
-		return how, err
-	}
-	if a.mode != cell.Pending {
-		return committed, nil
-	}
-	m, gone := a.members[0], false
-	h := a.t.e.rs.Beat(a.ctx, a.id, m.landed, validateBeatsMax, nil)
-	a.stale, err = a.validatePlan(p)
-	if m.landed, gone = h.Stop(false); gone || a.stale || err != nil {
-		return dead, err // the commit write was not sent, and never will be
-	}
-	if a.stale = !a.t.seal(); a.stale {
-		return dead, nil
-	}
-	return a.commitPrimary()
-}
-
-// land sends the attempt's wave of writes, until all have landed (goesOn) or the
-// attempt has ended. For a staged or direct attempt, all landed is the commit point.
-func (a *attempt) land(p *plan) (end, error) {
-	first := a.hotFirst()
-	if len(a.unsent) > 0 {
-		if err := a.t.yield(); err != nil {
-			return dead, err
-		}
-	}
-	how, err := a.landWave(p, first)
-	if how != goesOn || err != nil || len(a.unsent) == 0 {
-		return how, err
-	}
-	first, a.unsent = a.unsent, nil
-	return a.landWave(p, first)
-}
-
-// yield lets those go first that have failed more often.
-func (t *txn) yield() error {
-	return t.e.rt.Sleep(t.ctx, t.e.st.PutLatency()/yieldPart/time.Duration(1+t.failures))
-}
-
-// hotFirst are the members that are written first: the hot one with the smallest name, or
-// all. Rivals meet there, instead of each taking half of the keys.
-func (a *attempt) hotFirst() []*member {
-	for i, m := range a.members {
-		if len(a.members) > 1 && a.t.e.rs.Hot(m.e.name) {
-			a.gated = true
-			a.unsent = slices.Concat(a.members[:i], a.members[i+1:])
-			for _, m := range a.unsent {
-				m.result = store.NotApplied
-			}
-			return a.members[i : i+1]
-		}
-	}
-	return a.members
-}
-
-// landWave sends the writes of some members.
-func (a *attempt) landWave(p *plan, todo []*member) (end, error) {
-	for tries := 0; ; tries++ {
-		if a.expired() {
-			return a.late(tries)
-		}
-		ctx, cancel := a.t.e.st.Bounded(a.ctx)
-		_ = seam.Each(a.t.e.rt, len(todo), func(i int) error {
-			a.send(ctx, todo[i])
-			return nil
-		})
-		cancel()
-		for _, m := range todo {
-			a.landedAt(m.landed.Told)
-		}
-		unknown, how, cause := answers(todo)
-		if how == dead && cause == nil {
-			echoes, proof, err := a.reread(p)
-			switch {
-			case proof:
-				return dead, err
-			case err != nil:
-				return a.leaving(), err
-			}
-			unknown, how, cause = append(unknown, echoes...), goesOn, errEcho
-		}
-		if how == dead || len(unknown) == 0 {
-			return how, cause
-		}
-		again, how, err := a.clarify(unknown, cause)
-		if how != goesOn || len(again) == 0 {
-			return how, err
-		}
-		todo = again
-		if how, err := a.pause(tries, cause); how != goesOn {
-			return how, err
-		}
+// endBefore makes an attempt that links a value end before that may be garbage.
+func (a *attempt) endBefore(x *External) {
+	if x != nil {
+		a.born = a.born.Earlier(x.Begun)
 	}
 }
 
-func (a *attempt) send(ctx context.Context, m *member) {
-	m.result, m.landed, m.err = a.t.e.rs.Send(ctx, m.write)
-	if m.err != nil && a.ctx.Err() == nil {
-		m.err = store.NotTheCallers(m.err)
+// run takes the attempt to its end.
+func (a *attempt) run() verdict {
+	v := a.placeAll()
+	if !v.ended() && a.apart() {
+		v = a.together()
 	}
-}
-
-// answers sorts the answers of a wave. A write that was sent once and refused, or
-// that certainly was not applied and will not be sent again, proves the attempt
-// dead, whatever the others came to.
-func answers(sent []*member) (unknown []*member, how end, err error) {
-	for _, m := range sent {
-		switch m.result {
-		case store.Refused:
-			how = dead
-		case store.NotApplied:
-			if how = dead; err == nil {
-				err = m.err
-			}
-		case store.Unknown:
-			unknown = append(unknown, m)
-		}
-	}
-	if how == goesOn && len(unknown) > 0 {
-		err = unknown[0].err
-	}
-	return unknown, how, err
-}
-
-// commitPrimary replaces the primary's intent by its value, with the mark.
-func (a *attempt) commitPrimary() (end, error) {
-	rs, m := a.t.e.rs, a.members[0]
-	ctx, doubt := a.ctx, false
-	for tries := 0; ; tries++ {
-		if a.expired() { // a locked primary does not link its value yet, which may be gone
-			return a.lateCommit()
-		}
-		a.committing = true
-		fold := rs.FoldOf(rs.Known(m.landed))
-		fold.Unmarked = len(a.members) == 1
-		w := a.t.e.st.Prepare(m.landed, cell.Commit(a.final(m), a.id, fold))
-		res, s, err := rs.Send(ctx, w) // Commit point.
-		switch {
-		case res == store.Applied:
-			m.landed = s
-			return committed, nil
-		case res == store.NotApplied && !doubt:
-			return dead, err // never sent, or certainly not applied
-		case res == store.Refused && a.t.e.st.SendsOnce():
-		default: // refused may be an echo
-			doubt = true
-		}
-		a.committing = doubt
-		if ctx.Err() != nil {
-			return a.leaving(), errors.Join(ctx.Err(), err)
-		}
-		how, s, rerr := a.commitSeen(doubt)
-		if how == committed {
-			rs.Replaced(w)
-		}
-		if how == inDoubt {
-			rerr = errors.Join(rerr, err)
-		}
-		if how != goesOn {
-			return how, rerr
-		}
-		m.landed = s
-		if how, err := a.pause(tries, err); how != goesOn {
-			return how, err
-		}
-	}
-}
-
-// commitSeen reads the primary after a commit write that was refused, or, with doubt, is of
-// unknown outcome. It goes on if the intent is still there.
-func (a *attempt) commitSeen(doubt bool) (end, store.Snapshot, error) {
-	m := a.members[0]
-	s, err := a.t.e.rs.Read(a.ctx, m.e.name)
 	switch {
-	case err != nil:
-		return a.leaving(), s, err
-	case s.Cell.Names(a.id):
-		return committed, s, nil
-	case s.Cell.Holds(a.id):
-		return goesOn, s, nil
-	case !doubt:
-		return dead, s, nil
-	case a.expired(): // it may be another object, after one that was written and removed
-		return inDoubt, s, errExpired
-	case m.tells(s):
-		return dead, s, nil
+	case v.ended():
+		return v
+	case a.kind == Validated:
+		return a.validateAndCommit()
 	}
-	how, err := a.askMembers()
-	return how, s, err
+	return committed
+}
+
+// conclude does what follows from how the attempt has ended, and tells the result.
+func (a *attempt) conclude(v verdict) Result {
+	r := Result{
+		Outcome: v.Outcome, Err: v.err, Members: a.members, Partial: a.partial, Validation: a.found,
+	}
+	switch v.Outcome {
+	case Committed:
+		if err := a.restore(); err != nil {
+			r.Outcome, r.Err = InDoubt, a.doubtful(err)
+			return r
+		}
+		a.succeed()
+	case InDoubt:
+		r.Err = a.doubtful(v.err)
+	default:
+		a.die()
+	}
+	return r
+}
+
+// restore writes values once more that may be gone, though their cells link them now: they
+// have got old, by the store's clock, while the write that links them was on its way. (Where
+// there was no object, a sweep's fence is a tombstone, which may be gone by then as well.)
+func (a *attempt) restore() error {
+	var old []*Member
+	for _, m := range a.members {
+		x := m.External
+		if x != nil && m.Action == cell.Put && a.st.Age(x.Begun) > attemptMax {
+			old = append(old, m)
+		}
+	}
+	return seam.Each(a.rt, len(old), func(i int) error {
+		m := old[i]
+		return a.st.Restore(a.ctx, m.Name, m.Value, m.External.Data)
+	})
 }
 
 // succeed tells the resolver of the commit, and leaves the intents to the
 // background. Cells of earlier attempts that this one has not replaced stay queued.
 func (a *attempt) succeed() {
-	t := a.t
-	t.e.stats.Committed.Add(1)
-	t.linked = a.members
-	t.replaced(a)
-	t.forget(a.members)
-	if a.mode == 0 {
-		if m := a.members[0]; m.result != store.Applied {
-			t.e.rs.Replaced(m.write)
+	a.plan.Left.replaced(a.members)
+	a.forget()
+	if a.kind == Direct {
+		if m := a.members[0]; m.Result != store.Applied {
+			a.rs.Replaced(m.write)
 		}
 		return
 	}
-	t.e.rs.Committed(a.id, a.list)
+	a.rs.Committed(a.id, a.list)
 	left := a.members
-	if a.mode == cell.Pending {
-		t.e.rs.Clear(a.id, left[0].e.name)
+	if a.kind.mode() == cell.Pending {
+		a.rs.Clear(a.id, left[0].Name)
 		left = left[1:]
 	}
-	names := make([]string, len(left))
-	for i, m := range left {
-		names[i] = m.e.name
-	}
-	if slices.ContainsFunc(a.members, func(m *member) bool { return t.e.rs.Hot(m.e.name) }) {
-		t.e.rs.ResolveLate(a.id, names)
+	names := namesOf(left)
+	if slices.ContainsFunc(a.members, func(m *Member) bool { return a.rs.Hot(m.Name) }) {
+		a.rs.ResolveLate(a.id, names)
 		return
 	}
-	t.e.rs.Resolve(a.id, names, false)
+	a.rs.Resolve(a.id, names, false)
+}
+
+// forget makes the memory of scans forget what the attempt has written.
+func (a *attempt) forget() {
+	if a.memory.Used() {
+		a.memory.Forget(a.rt.Now(), namesOf(a.members)...)
+	}
+}
+
+func namesOf(members []*Member) []string {
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = m.Name
+	}
+	return names
 }
 
 // die notes what a dead attempt has, or may have, left in cells.
 func (a *attempt) die() {
-	t := a.t
-	t.e.stats.Refused.Add(1)
-	t.unseal()
-	t.replaced(a)
-	landed, refused := 0, 0
+	a.counts.Refused.Add(1)
+	left := a.plan.Left
+	left.replaced(a.members)
 	for _, m := range a.members {
-		switch m.result {
-		case store.Refused:
-			t.e.rs.Lost(m.e.name)
-			refused++
-		case store.Applied:
-			landed++
+		if m.Result == store.Refused {
+			a.rs.Lost(m.Name)
 		}
 	}
 	for _, m := range a.unsent {
-		t.e.rs.Doubt(m.e.name)
+		a.rs.Doubt(m.Name)
 	}
-	if a.mode == 0 {
+	if a.kind == Direct {
 		return
 	}
-	t.e.rs.Dead(a.id)
-	a.tear(landed, refused)
+	a.rs.Dead(a.id)
 	for _, m := range a.members {
-		if m.result == store.Applied {
-			m.e.known, m.e.base = true, t.e.rs.Known(m.landed)
-		}
-		if m.result == store.Applied || m.result == store.Unknown {
-			t.dead = append(t.dead, leftover{m.e.name, a.id, a.mode == cell.Pending, a.raced})
+		if m.Result == store.Applied || m.Result == store.Unknown {
+			left.attempted(leftover{m.Name, a.id, a.kind.mode() == cell.Pending, a.raced})
 		}
 	}
 }
 
-// replaced forgets the leftovers in cells that the attempt has written since.
-func (t *txn) replaced(a *attempt) {
-	if len(t.dead) == 0 && len(t.claimed) == 0 {
-		return
+// doubtful is the error of an attempt in doubt. The background finds out what it came to, or
+// kills it, and settles its intents.
+func (a *attempt) doubtful(cause error) error {
+	names := namesOf(a.members)
+	if m := a.members[0]; a.kind == Direct {
+		a.rs.UnlinkByWrite(a.id, m.writer, m.write, a.expired)
+	} else {
+		a.rs.Resolve(a.id, names, a.kind.mode() == cell.Pending)
+		a.rs.UnlinkIfDead(a.id, a.kind.mode(), a.linking(), a.expired)
 	}
-	written := make(map[string]bool, len(a.members))
-	for _, m := range a.members {
-		written[m.e.name] = m.result == store.Applied
-	}
-	t.dead = without(t.dead, written)
-	t.claimed = without(t.claimed, written)
+	return &InDoubtError{Attempt: a.id, Names: names, Err: whyDoubt(a.ctx, cause)}
 }
 
-func without(l []leftover, written map[string]bool) []leftover {
-	kept := l[:0]
-	for _, x := range l {
-		if x.raced || !written[x.name] {
-			kept = append(kept, x)
+// linking tells the resolver what it needs to know of the members' external values.
+func (a *attempt) linking() []resolve.Linking {
+	all := make([]resolve.Linking, len(a.members))
+	for i, m := range a.members {
+		all[i] = resolve.Linking{Member: a.list.List[i], Ref: m.Value.Ref}
+		if m.Action != cell.Lock {
+			all[i].Saw = m.writer
 		}
 	}
-	return kept
+	return all
 }

@@ -48,17 +48,18 @@ func TestForgottenFatesDoNotOverfillACell(t *testing.T) {
 	tx, m := commits()
 	c.Intent = &cell.Intent{Tx: tx, Mode: cell.Staged, Action: cell.Delete, Members: m}
 
-	x := &txn{e: New(st, rs, InlineMax), ctx: ctx}
+	committer := New(Options{Store: st, Resolver: rs, Counts: new(Counts)})
 	base := rs.Known(store.Snapshot{Name: "=k", Cell: c, Version: "5"})
-	p := &plan{members: []*member{{e: &entry{name: "=k"}, action: cell.Delete, base: base}}}
-	relieved, err := x.relieve(p)
+	k := &Member{Name: "=k", Action: cell.Delete, Base: base}
+	p := Plan{Members: []*Member{k}}
+	made, err := committer.MakeRoom(ctx, &p)
 	require.NoError(t, err)
-	require.False(t, relieved, "no request is needed")
+	require.False(t, made, "no request is needed")
 	for range 10000 { // more than a handle remembers
 		commits()
 	}
 	require.Equal(t, cell.Undecided, rs.Known(base.Snapshot).Outcome, "it is forgotten")
-	next := x.newAttempt(p).members[0].write.Next
+	next := committer.newAttempt(ctx, p).members[0].write.Next
 	assert.Len(t, next.Marks, 1, "that of the folded intent")
 	assert.Equal(t, tx, next.Marks[0].Tx)
 }

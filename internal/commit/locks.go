@@ -18,13 +18,12 @@ import (
 // lockBeatsMax is how long heartbeats protect the locks of one attempt.
 const lockBeatsMax = 30 * time.Second
 
-// locks are what an escalated transaction holds: the intents of one pending attempt.
+// Locks are what a locked attempt holds: its pending intents.
 //
-// The first goes into the attempt's primary. It ranks the transaction before all that have
-// not escalated. Then each other key that the function has read or written is locked at
-// whatever version it has, without releasing the others. If what the function saw has
-// changed, it runs again, on the locked values; if it wants another key, that is locked
-// too. Then the intents get their final values, and the primary's write commits:
+// The first goes into the attempt's primary. Then each other key that the function has read or
+// written is locked at whatever version it has, without releasing the others. If what the
+// function saw has changed, it runs again, on the locked values; if it wants another key, that is
+// locked too. Then the intents get their final values, and the primary's write commits:
 //
 //	locked   intents are placed, or replaced by ones with values        undecided
 //	         the primary replaced by its value. Commit point.           committed
@@ -32,82 +31,85 @@ const lockBeatsMax = 30 * time.Second
 //
 // Intents name the primary alone. The list of members is in the mark that the commit write
 // leaves. Heartbeats keep others waiting as long as the user's function takes, within limits.
-type locks struct {
-	t *txn
+type Locks struct {
 	a *attempt // its members in the order of locking
 	// held are the members by name.
-	held  map[string]*member
-	heart *resolve.Heart
+	held  map[string]*Member
+	heart *heart
 	// ctx is that of their requests; it ends with the transaction's, or by the first error.
 	ctx    context.Context
 	cancel func()
 
-	mu   seam.Mutex // guards all below, and txn.claimed while keys are being locked
+	mu   seam.Mutex // guards all below
 	lost bool
 	// failure is the first error, which ends the transaction.
 	failure error
 }
 
-// errLost says that an escalated attempt is dead.
-var errLost = errors.New("locks lost")
+// ErrLost says that a locked attempt is dead.
+var ErrLost = errors.New("locks lost")
 
-func (t *txn) newLocks(a *attempt) *locks {
+// locks are those of an attempt whose first lock has landed.
+func (a *attempt) locks() *Locks {
 	m := a.members[0]
-	l := &locks{t: t, a: a, held: map[string]*member{m.e.name: m}}
-	l.ctx, l.cancel = t.e.rt.WithCancel(t.ctx)
-	l.heart = t.e.rs.Beat(t.ctx, a.id, m.landed, lockBeatsMax, l.lose)
+	l := &Locks{a: a, held: map[string]*Member{m.Name: m}}
+	l.ctx, l.cancel = a.rt.WithCancel(a.ctx)
+	l.heart = a.beat(m.Landed, lockBeatsMax, l.lose)
 	return l
 }
 
+// Members are the cells that are locked, or were to be.
+func (l *Locks) Members() []*Member { return l.a.members }
+
 // lose says that the attempt is, or is to be, dead.
-func (l *locks) lose() {
+func (l *Locks) lose() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lost = true
 }
 
-func (l *locks) isLost() bool {
+func (l *Locks) isLost() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost || l.a.expired()
 }
 
-// lockAll locks what is not locked yet, in one wave, and takes over what the function
+// Take locks what is not locked yet, in one wave, and takes over what the function
 // wants with each key. Keys that it does not want any more stay locked.
-func (l *locks) lockAll(used []*entry) error {
+func (l *Locks) Take(wanted []*Member) error {
 	for _, m := range l.a.members {
-		m.action, m.value = cell.Lock, cell.Value{}
+		m.Action, m.Value, m.External = cell.Lock, cell.Value{}, nil
 	}
-	var todo []*member
-	for _, e := range used {
-		l.a.endBefore(e.upload)
-		m := l.held[e.name]
+	var todo []*Member
+	for _, x := range wanted {
+		l.a.endBefore(x.External)
+		m := l.held[x.Name]
 		if m == nil {
-			m = newLock(e)
-			l.held[e.name] = m
+			m = NewLock(x.Name, x.Base)
+			l.held[x.Name] = m
 			l.a.members = append(l.a.members, m)
 		}
-		if m.e = e; m.result != store.Applied {
+		if m.Result != store.Applied {
 			todo = append(todo, m)
 		}
 	}
-	if l.t.tooWide = len(l.a.members) > cell.MembersMax; l.t.tooWide {
-		return errLost
+	if len(l.a.members) > cell.MembersMax {
+		return ErrLost
 	}
 	err := l.each(todo, l.lock)
-	for _, e := range used {
-		m := newMember(e)
-		l.held[e.name].action, l.held[e.name].value = m.action, m.value
+	for _, x := range wanted {
+		m := l.held[x.Name]
+		m.Action, m.Value, m.External = x.Action, x.Value, x.External
 	}
 	return err
 }
 
 // each does something with several members at once. An error of one ends what is under way
 // with the others: nobody is to be kept waiting by locks that are of no use any more.
-func (l *locks) each(members []*member, f func(*member) error) error {
-	err := seam.Each(l.t.e.rt, len(members), func(i int) error {
+func (l *Locks) each(members []*Member, f func(*Member) error) error {
+	err := seam.Each(l.a.rt, len(members), func(i int) error {
 		err := f(members[i])
-		if err != nil && !errors.Is(err, errLost) {
+		if err != nil && !errors.Is(err, ErrLost) {
 			l.fail(err)
 		}
 		return err
@@ -120,7 +122,7 @@ func (l *locks) each(members []*member, f func(*member) error) error {
 	return err
 }
 
-func (l *locks) fail(err error) {
+func (l *Locks) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failure == nil {
@@ -130,90 +132,93 @@ func (l *locks) fail(err error) {
 }
 
 // lock locks a key at whatever version it has.
-func (l *locks) lock(m *member) error {
+func (l *Locks) lock(m *Member) error {
 	for refusals := 0; !l.isLost(); refusals++ {
 		if err := l.settle(m, refusals == 0); err != nil {
 			return err
 		}
-		relieved, err := l.t.makeRoom(l.ctx, m, 0)
+		made, err := l.a.makeRoom(l.ctx, m, 0)
 		switch {
 		case err != nil:
 			return err
-		case relieved:
+		case made:
 			continue
-		case m.chased(refusals):
-			err = l.chase(m)
+		case m.races(refusals):
+			err = l.race(m)
 		default:
 			err = l.place(m)
 		}
-		if err != nil || m.result == store.Applied {
+		if err != nil || m.Result == store.Applied {
 			return err
 		}
 	}
-	return errLost
+	return ErrLost
 }
 
 // settle finds the base of a lock. Before the first try, one that has probably changed is
 // read.
-func (l *locks) settle(m *member, first bool) error {
-	t := l.t
-	tx, err := t.e.rs.Claim(l.ctx, m.e.name)
-	if !tx.IsZero() {
-		l.mu.Lock()
-		t.claimed = append(t.claimed, leftover{name: m.e.name, tx: tx})
-		l.mu.Unlock()
-	}
-	if err != nil {
+func (l *Locks) settle(m *Member, first bool) error {
+	a := l.a
+	if err := a.claim(l.ctx, m.Name, a.plan.Left); err != nil {
 		return err
 	}
-	if m.base = t.latest(m.e); first && t.e.rs.Doubted(m.e.name) {
-		s, err := t.e.rs.Fetch(l.ctx, m.e.name)
+	if m.Base = a.Latest(m.Name, m.Base); first && a.rs.Doubted(m.Name) {
+		s, err := a.rs.Fetch(l.ctx, m.Name)
 		if err != nil {
 			return err
 		}
-		m.base = t.e.rs.Known(s)
+		m.Base = a.rs.Known(s)
 	}
-	if m.base.Final() {
+	if m.Base.Final() {
 		return nil
 	}
-	m.base, err = t.e.rs.Settle(l.ctx, m.base.Snapshot, t.writer())
+	var err error
+	m.Base, err = a.rs.Settle(l.ctx, m.Base.Snapshot, a.plan.writer())
 	return err
+}
+
+// learn takes over what was read of a cell that has refused a lock.
+func (l *Locks) learn(m *Member) {
+	if m.Seen.Cell != nil {
+		m.Base = l.a.rs.Known(m.Seen)
+	}
 }
 
 // place sends a lock. If the cell has changed, it is to be tried again: what decides the
 // attempt is the primary alone.
-func (l *locks) place(m *member) error {
+func (l *Locks) place(m *Member) error {
 	_, err := l.try(l.ctx, m)
-	if m.result == store.Unknown && err == nil {
-		m.result = store.Applied
-		l.t.e.rs.Replaced(m.write)
+	if m.Result == store.Unknown && err == nil {
+		m.Result = store.Applied
+		l.a.rs.Replaced(m.write)
 	}
-	l.t.learn(m)
+	if m.Result != store.Applied {
+		l.learn(m)
+	}
 	return err
 }
 
-// chase is place in a race. Several tries of one lock cannot be told apart in the cell: if
+// race is place in a race. Several tries of one lock cannot be told apart in the cell: if
 // none was told that it had landed, but a lock is there, that is of no use.
-func (l *locks) chase(m *member) (err error) {
-	t := l.t
+func (l *Locks) race(m *Member) (err error) {
 	var mu seam.Mutex // guards won and unknown
-	var won *member
+	var won *Member
 	unknown := false
-	m.refused, err = t.e.rs.Chase(l.ctx, resolve.Chase{
-		Base: m.base, Priority: t.priority, GivenUp: l.isLost,
+	m.Seen, err = l.a.rs.Chase(l.ctx, resolve.Chase{
+		Base: m.Base, Priority: l.a.plan.Priority, GivenUp: l.isLost,
 		Try: func(
 			ctx context.Context, rd resolve.Reading, f cell.Fold,
 		) (bool, store.Snapshot, error) {
-			x := newLock(m.e)
-			x.base, x.fold = rd, f
+			x := NewLock(m.Name, rd)
+			x.Fold = f
 			landed, err := l.try(ctx, x)
 			mu.Lock()
 			defer mu.Unlock()
 			if landed && won == nil {
 				won = x
 			}
-			unknown = unknown || x.result == store.Unknown
-			return landed, x.refused, err
+			unknown = unknown || x.Result == store.Unknown
+			return landed, x.Seen, err
 		},
 	})
 	switch {
@@ -222,107 +227,119 @@ func (l *locks) chase(m *member) (err error) {
 		return nil
 	case unknown:
 		l.lose()
-		if m.result = store.Unknown; err == nil {
-			err = errLost
+		if m.Result = store.Unknown; err == nil {
+			err = ErrLost
 		}
 		return err
 	}
-	t.learn(m)
+	l.learn(m)
 	return err
 }
 
 // try sends a lock until it is known whether it has landed. It is Unknown in the end if
 // the answer was lost, but the cell holds a lock of the attempt.
-func (l *locks) try(ctx context.Context, m *member) (landed bool, err error) {
-	t, a := l.t, l.a
-	_, m.writer = m.base.Effective()
-	m.write = t.e.st.Prepare(m.base.Snapshot, cell.Place(m.base.Cell, m.fold, a.intent(m)))
+func (l *Locks) try(ctx context.Context, m *Member) (landed bool, err error) {
+	a := l.a
+	_, m.writer = m.Base.Effective()
+	m.write = a.st.Prepare(m.Base.Snapshot, cell.Place(m.Base.Cell, m.Fold, a.intent(m)))
 	for tries := range resendsMax {
 		if tries > 0 {
-			if err := t.e.rt.Sleep(ctx, resendPauseMin<<tries); err != nil {
+			if err := a.rt.Sleep(ctx, resendPauseMin<<tries); err != nil {
 				return false, err
 			}
 		}
-		doubt := m.result == store.Unknown
+		doubt := m.Result == store.Unknown
 		a.send(ctx, m)
 		switch {
-		case m.result == store.Applied:
+		case m.Result == store.Applied:
 			return true, nil
-		case m.result == store.NotApplied && !doubt:
+		case m.Result == store.NotApplied && !doubt:
 			return false, m.err
 		}
-		m.result = store.Unknown
-		s, err := t.e.rs.Fetch(ctx, m.e.name)
-		switch {
-		case err != nil:
+		m.Result = store.Unknown
+		s, err := a.rs.Fetch(ctx, m.Name)
+		if err != nil {
 			return false, err
-		case s.Cell.Holds(a.id):
-			m.landed = s
+		}
+		switch m.tells(a.id, s, false) {
+		case cell.HoldsIntent:
+			m.Landed = s
 			return false, nil
-		case s.Version != m.base.Version:
-			m.result, m.refused = store.NotApplied, s
-			t.e.rs.Lost(m.e.name)
+		case cell.AtExpected:
+		default:
+			m.Result, m.Seen = store.NotApplied, s
+			a.rs.Lost(m.Name)
 			return false, nil
 		}
 	}
 	return false, fmt.Errorf("lock %q: refused or unknown %d times at the version that the store "+
-		"reports: %w", t.e.st.FullName(m.e.name), resendsMax, backend.ErrUnavailable)
+		"reports: %w", a.st.FullName(m.Name), resendsMax, backend.ErrUnavailable)
 }
 
-// outdated tells whether the function must run again, as a value that it saw had changed
+// Outdated reports whether the function must run again, as a value that it saw had changed
 // when the key was locked: then it runs on the locked values. If one of those is another
 // than the function saw after all, the locks are lost.
-func (l *locks) outdated(tx *Tx) (changed bool, err error) {
-	for _, e := range tx.used() {
-		m := l.held[e.name]
-		if !e.outdated(m.base) {
+func (l *Locks) Outdated(seen []*Read) (changed bool, err error) {
+	for _, r := range seen {
+		m := l.held[r.Name]
+		if !r.Outdated(m.Base) {
 			continue
 		}
 		if changed = true; m.given {
-			return true, errLost
+			return true, ErrLost
 		}
 	}
-	l.t.fresh = make(map[string]resolve.Reading, len(l.a.members))
 	for _, m := range l.a.members {
 		m.given = changed
-		l.t.fresh[m.e.name] = m.base
 	}
 	return changed, nil
 }
 
-// finish gives the intents their final values, but that of the primary, which the commit
+// Finish gives the intents their final values, but that of the primary, which the commit
 // write replaces. An answer other than "applied" is taken for the loss of the locks.
-func (l *locks) finish() error {
-	t := l.t
-	err := l.each(l.a.members[1:], func(m *member) error {
-		if m.action == cell.Lock {
+func (l *Locks) Finish() error {
+	a := l.a
+	err := l.each(a.members[1:], func(m *Member) error {
+		if m.Action == cell.Lock {
 			return nil
 		}
-		w := t.e.st.Prepare(m.landed, cell.Amend(m.landed.Cell, l.a.intent(m)))
-		res, s, err := t.e.rs.Send(l.ctx, w)
+		w := a.st.Prepare(m.Landed, cell.Amend(m.Landed.Cell, a.intent(m)))
+		res, s, err := a.rs.Send(l.ctx, w)
 		switch res {
 		case store.Applied:
-			m.landed = s
+			m.Landed = s
 			return nil
 		case store.NotApplied:
-			if t.ctx.Err() == nil {
+			if a.ctx.Err() == nil {
 				err = store.NotTheCallers(err)
 			}
 			return err
 		}
-		return errLost
+		return ErrLost
 	})
 	l.stop(err != nil)
 	if err == nil && l.isLost() {
-		return errLost
+		return ErrLost
 	}
 	return err
 }
 
+// Commit sends the commit write, after Finish, with the list of all members in its mark.
+func (l *Locks) Commit() Result {
+	l.a.list.List = listOf(l.a.members).List
+	return l.a.conclude(l.a.commitPrimary())
+}
+
+// Release declares the attempt dead: its commit write has not been sent, and never will be.
+func (l *Locks) Release() Result {
+	l.stop(true)
+	return l.a.conclude(dead(nil))
+}
+
 // stop ends the heartbeats, at once or after the one that is under way.
-func (l *locks) stop(now bool) {
-	l.a.members[0].landed, _ = l.heart.Stop(now)
+func (l *Locks) stop(now bool) {
+	l.a.members[0].Landed, _ = l.heart.stop(now)
 	l.cancel()
 	rest := l.a.members[1:]
-	slices.SortFunc(rest, func(a, b *member) int { return strings.Compare(a.e.name, b.e.name) })
+	slices.SortFunc(rest, func(a, b *Member) int { return strings.Compare(a.Name, b.Name) })
 }

@@ -1,256 +1,164 @@
 package commit
 
 import (
-	"context"
-	"slices"
-	"strings"
+	"time"
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
-	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
-// plan is what one attempt would write, and on what.
-type plan struct {
-	// members are the keys of the write set, in name order.
-	members []*member
-	// others are the keys read, but not written.
-	others []*entry
-	// spans are the ranges that were scanned.
-	spans []*scan.Span
-	// stale says that something read has changed: the function must run again.
-	stale bool
-	// othersNow are the others as they were read after a write had been refused.
-	othersNow []resolve.Reading
+// Plan is what one attempt is to commit, and on what.
+type Plan struct {
+	// Priority ranks the transaction among others. It began at the logical time Begun, and
+	// Failures of its attempts have come to nothing.
+	Priority txid.Priority
+	Begun    uint64
+	Failures int
+	// Members are the cells to be written, in name order, one at least.
+	Members []*Member
+	// Reads are the keys that were read, and are not written; Spans the ranges.
+	Reads []*Read
+	Spans []*scan.Span
+	// Seal, if not nil, is asked before the first request after which the attempt may commit.
+	// If it says no, nothing is sent that does.
+	Seal func() bool
+	// Left is where the transaction notes what its attempts may have left in cells.
+	Left *Leftovers
 }
 
-// member is one cell of an attempt.
-type member struct {
-	e      *entry
-	action cell.Action
-	value  cell.Value
-	// base is what the write replaces. Its intent, if any, is final.
-	base resolve.Reading
-	// writer is the effective writer at base.
-	writer txid.ID
-	// fold is what the write does to what it finds in base.
-	fold cell.Fold
+// Kind says how an attempt commits.
+type Kind uint8
 
-	// old says that the cell must be read again before the function uses it.
-	old bool
-	// given says that the function has run on the value that was locked.
-	given bool
+// The kinds of attempts, as the package's comment describes them.
+const (
+	Direct Kind = iota
+	Parallel
+	Validated
+	Locked
+)
 
-	write  *store.Write
-	result store.Result
-	err    error
-	// refused is the cell as it was read after it had refused the write, or perhaps.
-	refused store.Snapshot
-	// landed is the cell with the attempt's intent, once that is known to be there.
-	landed store.Snapshot
-}
-
-// newPlan finds out what the write set's cells are now: final in every case, since a
-// writer never replaces an undecided intent.
-func (t *txn) newPlan(tx *Tx) (*plan, error) {
-	p := &plan{members: make([]*member, 0, len(tx.entries)), spans: tx.spans}
-	slab := make([]member, len(tx.entries))
-	for i, e := range tx.entries {
-		switch {
-		case e.op != opNone:
-			slab[i] = newMember(e)
-			p.members = append(p.members, &slab[i])
-		case e.read:
-			p.others = append(p.others, e)
-		}
-	}
-	if n := len(p.members); n > cell.MembersMax {
-		return nil, &SizeError{What: "number of keys written", Size: n, Limit: cell.MembersMax}
-	}
-	slices.SortFunc(p.members, func(a, b *member) int {
-		return strings.Compare(a.e.name, b.e.name)
-	})
-	if err := t.settle(p.members); err != nil {
-		return nil, err
-	}
-	if err := t.lookAgain(p.members); err != nil {
-		return nil, err
-	}
-	for _, m := range p.members {
-		_, m.writer = m.base.Effective()
-		if m.e.outdated(m.base) {
-			p.stale = true
-		}
-	}
-	if p.stale {
-		t.startStale(p)
-	}
-	return p, nil
-}
-
-func newMember(e *entry) member {
-	m := member{e: e}
-	switch e.op {
-	case opPut:
-		m.action, m.value = cell.Put, e.staged()
-	case opDelete:
-		m.action = cell.Delete
-	default:
-		m.action = cell.Lock
-	}
-	return m
-}
-
-// newLock is a member that is to be locked, and has not been.
-func newLock(e *entry) *member {
-	return &member{e: e, action: cell.Lock, result: store.NotApplied}
-}
-
-// settle finds the members' bases, without requests where nothing is undecided.
-func (t *txn) settle(members []*member) error {
-	var undecided []*member
-	for _, m := range members {
-		tx, err := t.e.rs.Claim(t.ctx, m.e.name)
-		if !tx.IsZero() { // also if it failed: it is queued again when the transaction ends
-			t.claimed = append(t.claimed, leftover{name: m.e.name, tx: tx})
-		}
-		if err != nil {
-			return err
-		}
-		if m.base = t.latest(m.e); !m.base.Final() {
-			undecided = append(undecided, m)
-		}
-	}
-	if len(undecided) == 0 {
-		return nil
-	}
-	return t.settleAll(undecided)
-}
-
-func (t *txn) settleAll(members []*member) error {
-	return seam.Each(t.e.rt, len(members), func(i int) (err error) {
-		m := members[i]
-		m.base, err = t.e.rs.Settle(t.ctx, m.base.Snapshot, t.writer())
-		return err
-	})
-}
-
-// echoAge is how old a base may be, in latencies of a write, where a refusal may be an echo.
-// It then proves the attempt dead only if the cell remembers all its writers since the base,
-// of which it remembers cell.RecentMax: so many are not written in that time, that of the
-// write itself and that of the look at what refused it.
-const echoAge = 2
-
-// lookAgain reads bases that are too old for a refusal to tell anything, where somebody on
-// the way to the store may send a write twice: those that the transaction has not read itself,
-// what is taken to be absent unread included, and those that it has read long ago.
-func (t *txn) lookAgain(members []*member) error {
-	st := t.e.st
-	if st.SendsOnce() {
-		return nil
-	}
-	since := t.e.rt.Now().Add(-echoAge * st.PutLatency())
-	old := slices.DeleteFunc(slices.Clone(members), func(m *member) bool {
-		return m.base.Proved > t.begun && m.base.Until.After(since)
-	})
-	if len(old) == 0 {
-		return nil
-	}
-	return seam.Each(t.e.rt, len(old), func(i int) (err error) {
-		old[i].base, err = t.e.rs.Effective(t.ctx, old[i].e.name, t.writer())
-		return err
-	})
-}
-
-// writer is the transaction's part where it wants to write a cell.
-func (t *txn) writer() resolve.Role {
-	return resolve.Role{Writer: true, Ranked: true, Priority: t.priority}
-}
-
-// latest is the newest that is known of a cell without a request. A key that is to be
-// inserted, and of which nothing is known, is taken to be absent.
-func (t *txn) latest(e *entry) resolve.Reading {
-	s, ok := t.e.st.Cached(e.name)
+// Kind is that of the attempt which the plan takes.
+func (p *Plan) Kind() Kind {
 	switch {
-	case ok && (!e.known || s.Proved > e.base.Proved):
-		return t.e.rs.Known(s)
-	case e.known:
-		return t.e.rs.Known(e.base.Snapshot)
+	case len(p.Reads) > 0 || len(p.Spans) > 0:
+		return Validated
+	case len(p.Members) > 1:
+		return Parallel
 	}
-	return resolve.Reading{Snapshot: store.NoObject(e.name)}
+	return Direct
 }
 
-// learn takes over what was read of a cell that has refused a write.
-func (t *txn) learn(m *member) {
-	if m.refused.Cell != nil {
-		m.e.known, m.e.base = true, t.e.rs.Known(m.refused)
-	}
-}
-
-// startStale makes the members' bases the start of the function's next run.
-func (t *txn) startStale(p *plan) {
-	others := make([]resolve.Reading, len(p.others))
-	for i, e := range p.others {
-		others[i] = e.base
-	}
-	for _, m := range p.members {
-		m.e.known, m.e.base = true, m.base
-	}
-	t.startFrom(p, others)
-}
-
-// needless tells whether the plan only deletes what is absent already: then the
-// transaction need not write, but has read that.
-func (p *plan) needless() bool {
-	for _, m := range p.members {
-		if m.action == cell.Put || m.action == cell.Delete && !m.base.Absent() {
-			return false
-		}
-	}
-	for _, m := range p.members {
-		if !m.e.read {
-			m.e.setRead(m.base)
-		}
-	}
-	return true
-}
-
-// mode is the protocol's: 0 stands for a direct commit.
-func (p *plan) mode() cell.Mode {
-	switch {
-	case len(p.others) > 0 || len(p.spans) > 0:
-		return cell.Pending
-	case len(p.members) > 1:
+// mode is that of the intents; a direct attempt has none.
+func (k Kind) mode() cell.Mode {
+	switch k {
+	case Direct:
+		return 0
+	case Parallel:
 		return cell.Staged
 	}
-	return 0
+	return cell.Pending
 }
 
-// relieve decides what the members' writes fold. It makes room for marks where that is
-// needed, and tells whether it had to: then the cells may have changed.
-func (t *txn) relieve(p *plan) (relieved bool, err error) {
-	for i, m := range p.members {
-		extra := 0
-		if i == 0 && p.mode() == cell.Pending && len(p.members) > 1 {
-			extra = 1
-		}
-		made, err := t.makeRoom(t.ctx, m, extra)
-		if relieved = relieved || made; err != nil {
-			return true, err
-		}
-	}
-	return relieved, nil
+// marksPrimary reports whether a write of the attempt's own leaves a mark in the primary.
+func (p *Plan) marksPrimary() bool { return p.Kind() == Validated && len(p.Members) > 1 }
+
+func (p *Plan) seal() bool { return p.Seal == nil || p.Seal() }
+
+// writer is the transaction's part where it wants to write a cell, validator where it holds
+// intents and wants to know what it has read.
+func (p *Plan) writer() resolve.Role {
+	return resolve.Role{Writer: true, Ranked: true, Priority: p.Priority}
 }
 
-// makeRoom decides what one member's write folds, and makes room for its marks and extra ones
-// more.
-func (t *txn) makeRoom(ctx context.Context, m *member, extra int) (made bool, err error) {
-	m.fold = t.e.rs.FoldOf(m.base)
-	if cell.MarksAfter(m.base.Cell, m.fold)+extra <= cell.MarksMax {
-		return false, nil
-	}
-	return true, t.e.rs.Relieve(ctx, m.base, extra)
+func (p *Plan) validator() resolve.Role {
+	return resolve.Role{Ranked: true, Priority: p.Priority}
 }
+
+// Read is a key as a run of the function has seen it.
+type Read struct {
+	Name string
+	// Seen says that it is in the read set, as it was in Base, where Writer had written it.
+	Seen   bool
+	Base   resolve.Reading
+	Writer txid.ID
+	// Insert says that the key must be absent.
+	Insert bool
+}
+
+// Outdated reports whether the key is not any more what the function saw: it has another
+// effective writer (the version alone proves nothing, as an intent's attempt may have
+// committed since), or what was to be inserted exists.
+func (r *Read) Outdated(now resolve.Reading) bool {
+	_, w := now.Effective()
+	return r.Seen && w != r.Writer || r.Insert && !now.Absent()
+}
+
+// Member is one cell of an attempt: what is to be done with it, and what became of that.
+type Member struct {
+	Name   string
+	Action cell.Action
+	Value  cell.Value
+	// External is where an external Value is from; nil for others.
+	External *External
+	// Base is what the write replaces. Its intent, if any, is final. Before Prepare it is what
+	// the transaction knows of the cell, if anything.
+	Base resolve.Reading
+	// Fold is what the write does to what it finds in Base: see MakeRoom.
+	Fold cell.Fold
+	Fate
+
+	// writer is the effective writer at Base.
+	writer txid.ID
+	write  *store.Write
+	err    error
+	// given says that the function has run on the value that was locked.
+	given bool
+}
+
+// External is a value that is an object of its own.
+type External struct {
+	Data []byte
+	// Begun is when its upload began, by the store's clock: when that was answered.
+	Begun store.Moment
+}
+
+// Fate is what became of one member's write.
+type Fate struct {
+	// Result is Unknown before the write is sent.
+	Result store.Result
+	// Unsent says that it was left out, as that of a hot member was refused.
+	Unsent bool
+	// Seen is the cell as it was read after it had refused the write, or perhaps.
+	Seen store.Snapshot
+	// Landed is the cell with the attempt's intent, once that is known to be there.
+	Landed store.Snapshot
+}
+
+// asks is what is to be asked of the member's cell about the attempt.
+func (m *Member) asks(tx txid.ID) cell.Question {
+	return cell.Question{
+		Tx: tx, Expected: string(m.Base.Version), Saw: m.writer, Lock: m.Action == cell.Lock,
+	}
+}
+
+// tells is what a member's cell tells of the attempt. Of one that has refused the write, the
+// expected version is no news.
+func (m *Member) tells(tx txid.ID, s store.Snapshot, refused bool) cell.Evidence {
+	q := m.asks(tx)
+	q.Refused = refused
+	return s.Cell.Evidence(string(s.Version), q)
+}
+
+// Limits of attempts.
+const (
+	// attemptMax is how long one may last.
+	attemptMax = store.AttemptMax
+	// resendsMax bounds how often writes with an unknown outcome are sent again.
+	resendsMax = 8
+	// resendPauseMin and resendPauseMax bound the pause before that.
+	resendPauseMin = 20 * time.Millisecond
+	resendPauseMax = 2 * time.Second
+)

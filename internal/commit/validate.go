@@ -1,11 +1,10 @@
 package commit
 
 import (
-	"fmt"
-	"slices"
+	"context"
+	"errors"
 	"time"
 
-	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
@@ -13,310 +12,168 @@ import (
 	"github.com/strictkv/strictkv/internal/store"
 )
 
-// Limits of the pause of a younger transaction that has collided with an older one.
-const (
-	// backoffDoublings bounds how often the pause doubles.
-	backoffDoublings = 5
-	backoffMax       = 5 * time.Second
-)
+// validateBeatsMax is how long heartbeats protect an attempt that is being validated.
+const validateBeatsMax = 5 * time.Minute
 
-// outdated tells whether the key is not any more what the function saw: it has another
-// effective writer (the version alone proves nothing, as an intent's attempt may have
-// committed since), or what was to be inserted exists.
-func (e *entry) outdated(rd resolve.Reading) bool {
-	_, w := rd.Effective()
-	return e.read && w != e.writer || e.insert && !rd.Absent()
-}
-
-// finishReads ends a transaction that writes nothing, or whose function returned an
-// error: its result is true only if its reads are. If they are stale, the function
-// runs again.
-func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
-	reads := tx.reads()
-	if !t.valid(reads, tx.spans) {
-		must := reads
-		if len(tx.spans) == 0 {
-			must = reads[:len(reads)-t.exempt(reads)]
-		}
-		stale, err := t.validateAll(reads, must, tx.spans, scan.Validator{})
-		if err == nil && !stale && t.longAgo(reads[len(must):]) {
-			stale, err = t.validate(reads, reads, resolve.Role{})
-		}
-		if err != nil {
-			return true, err
-		}
-		if stale {
-			t.rerun(StaleRead)
-			err := t.failed()
-			return err != nil, err
-		}
+// Validate reads keys again, and lists spans, all in one round, and compares the writers.
+func (c *Committer) Validate(
+	ctx context.Context, reads []*Read, spans []*scan.Span, v scan.Validator,
+) (found Validation, err error) {
+	if len(spans) == 0 {
+		found.Now, err = c.readAgain(ctx, reads, v.Role)
+		found.Stale = found.Now != nil
+		return found, err
 	}
-	if ferr != nil {
-		t.e.stats.Failed.Add(1)
-		return true, ferr
-	}
-	if !t.seal() {
-		return false, nil
-	}
-	t.e.stats.ReadOnly.Add(1)
-	return true, nil
-}
-
-// reads is the read set.
-func (tx *Tx) reads() []*entry {
-	var reads []*entry
-	for _, e := range tx.entries {
-		if e.read {
-			reads = append(reads, e)
+	at := c.rt.Now()
+	staleSpans := false
+	err = seam.Each(c.rt, 2, func(i int) (err error) {
+		if i == 0 {
+			found.Now, err = c.readAgain(ctx, reads, v.Role)
+		} else {
+			found.Listed, staleSpans, err = c.scans.Validate(ctx, spans, v)
 		}
-	}
-	return reads
-}
-
-// exempt is 1 if one read needs no validation, and moves that to the end: its
-// request was sent since this transaction began, and after all others had been answered. (Its
-// instant is that of the whole transaction: the others were current before, and
-// their validation shows that they still are after.)
-func (t *txn) exempt(reads []*entry) int {
-	if len(reads) == 0 {
-		return 0
-	}
-	last := 0
-	for i, e := range reads {
-		if e.base.Proved > reads[last].base.Proved {
-			last = i
-		}
-	}
-	end := len(reads) - 1
-	reads[last], reads[end] = reads[end], reads[last]
-	sent := reads[end].base.Proved
-	if sent <= t.begun {
-		return 0
-	}
-	for _, e := range reads[:end] {
-		if e.base.Answered >= sent {
-			return 0
-		}
-	}
-	return 1
-}
-
-// longAgo tells whether the instant of an exempt read is so long ago that what was absent before,
-// and is now, may have been there then.
-func (t *txn) longAgo(exempt []*entry) bool {
-	return len(exempt) > 0 &&
-		!t.e.st.Fresh(exempt[0].base.Until, t.e.rt.Now(), attemptMax)
-}
-
-// snapshot tells whether all values are known to have been current at one instant
-// within the staleness bound.
-func (t *txn) snapshot(reads []*entry) bool {
-	if len(reads) < 2 {
-		return true // reading it has seen to the bound
-	}
-	since, until := reads[0].base.Since, reads[0].base.Until
-	for _, e := range reads {
-		in := e.base.Cell.Intent
-		if in != nil && in.Action != cell.Lock && e.base.Outcome != cell.Dead {
-			return false // the value has been current since its commit, whenever that was
-		}
-		if e.base.Since.After(since) {
-			since = e.base.Since
-		}
-		if e.base.Until.Before(until) {
-			until = e.base.Until
-		}
-	}
-	return !since.After(until) && t.e.st.Fresh(until, t.start, t.o.Staleness)
-}
-
-// validate reads keys again, in parallel, and compares the writers. If one differs,
-// what it read becomes the start of the function's next run, together with the other
-// reads of the transaction.
-func (t *txn) validate(reads, must []*entry, role resolve.Role) (stale bool, err error) {
-	now := make([]resolve.Reading, len(must))
-	err = seam.Each(t.e.rt, len(must), func(i int) (err error) {
-		now[i], err = t.e.rs.Effective(t.ctx, must[i].name, role)
 		return err
 	})
 	if err != nil {
-		return false, err
+		return found, err
 	}
-	for i, e := range must {
-		if e.outdated(now[i]) {
+	if found.Stale = found.Now != nil || staleSpans; !found.Stale {
+		c.memory.Keep(spans, at)
+	}
+	return found, nil
+}
+
+// readAgain reads keys again, in parallel. It returns what they are now if one has changed.
+func (c *Committer) readAgain(
+	ctx context.Context, reads []*Read, role resolve.Role,
+) ([]resolve.Reading, error) {
+	now := make([]resolve.Reading, len(reads))
+	err := seam.Each(c.rt, len(reads), func(i int) (err error) {
+		now[i], err = c.rs.Effective(ctx, reads[i].Name, role)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	stale := false
+	for i, r := range reads {
+		if r.Outdated(now[i]) {
 			stale = true
 		}
 	}
 	if !stale {
-		return false, nil
+		return nil, nil
 	}
-	t.fresh = make(map[string]resolve.Reading, len(reads))
-	for _, e := range reads {
-		t.fresh[e.name] = e.base
-	}
-	for i, e := range must {
-		t.fresh[e.name] = now[i]
-	}
-	return true, nil
+	return now, nil
 }
 
-// reread reads the cells that have not been written, together with the keys only read, in
-// one parallel round, after some of them have refused the attempt's write. That proves it
-// dead, unless the write has been sent twice by somebody on the way, and what was refused
-// is the echo: then the cell shows the attempt, or does not tell, since it has been written
-// cell.RecentMax times since, or was only locked. Unless some member proves the attempt dead,
-// such members are returned, as of unknown outcome. With an error, which may concern one cell
-// alone, another may still have proved it.
-func (a *attempt) reread(p *plan) (echoes []*member, proof bool, err error) {
-	t := a.t
-	var missed []*member
-	for _, m := range p.members {
-		if m.result != store.Applied {
-			missed = append(missed, m)
+// validateAndCommit ends an attempt all of whose pending intents have landed.
+func (a *attempt) validateAndCommit() verdict {
+	m, gone := a.members[0], false
+	h := a.beat(m.Landed, validateBeatsMax, nil)
+	err := a.validate()
+	if m.Landed, gone = h.stop(false); gone || a.found.Stale || err != nil {
+		return dead(err) // the commit write was not sent, and never will be
+	}
+	if a.found.Stale = !a.plan.seal(); a.found.Stale {
+		return dead(nil)
+	}
+	return a.commitPrimary()
+}
+
+// validate validates what the plan has read.
+func (a *attempt) validate() error {
+	p := &a.plan
+	v := scan.Validator{Role: p.validator()}
+	if len(p.Spans) > 0 {
+		v.Own = make(map[string]resolve.Reading, len(p.Members))
+		for _, m := range p.Members {
+			v.Own[m.Name] = m.Base
 		}
 	}
-	p.othersNow = make([]resolve.Reading, len(p.others))
-	role := resolve.Role{Ranked: true, Priority: t.priority}
-	err = seam.Each(t.e.rt, len(missed)+len(p.others), func(i int) (err error) {
-		if i < len(missed) {
-			missed[i].refused, err = missed[i].look(a)
-			return err
+	now := a.found.Now // of a refusal that was none
+	found, err := a.Validate(a.ctx, p.Reads, p.Spans, v)
+	if a.found = found; found.Now == nil {
+		a.found.Now = now
+	}
+	return err
+}
+
+// commitPrimary replaces the primary's intent by its value, with the mark.
+func (a *attempt) commitPrimary() verdict {
+	rs, m, doubt := a.rs, a.members[0], false
+	for tries := 0; ; tries++ {
+		if a.expired() { // a locked primary does not link its value yet, which may be gone
+			return a.lateCommit()
 		}
-		i -= len(missed)
-		p.othersNow[i], err = t.e.rs.Effective(a.ctx, p.others[i].name, role)
-		return err
-	})
-	var silent []*member
-	for _, m := range missed {
-		if m.refused.Cell == nil {
-			continue // it could not be read
-		}
-		shows := m.refused.Cell.Holds(a.id) || m.refused.Cell.Names(a.id)
+		a.phase = committing
+		fold := rs.FoldOf(rs.Known(m.Landed))
+		fold.Unmarked = len(a.members) == 1
+		w := a.st.Prepare(m.Landed, cell.Commit(a.final(m), a.id, fold))
+		res, s, err := rs.Send(a.ctx, w) // Commit point.
 		switch {
-		case m.result == store.Unknown && m.refused.Cell.Holds(a.id): // it has landed
-			t.e.rs.Replaced(m.write)
-			a.found(m, m.refused)
-		case m.result != store.Refused:
-		case shows:
-			m.result = store.Unknown
-			echoes = append(echoes, m)
-		case m.tells(m.refused) && (!a.expired() || a.leaving() == dead):
-			proof = true
+		case res == store.Applied:
+			m.Landed = s
+			return committed
+		case res == store.NotApplied && !doubt:
+			return dead(err) // never sent, or certainly not applied
+		case res == store.Refused && a.st.SendsOnce():
+		default: // refused may be an echo
+			doubt = true
+		}
+		if !doubt {
+			a.phase = placing
+		}
+		if cerr := a.ctx.Err(); cerr != nil {
+			return a.leave(errors.Join(cerr, err))
+		}
+		v, s := a.commitSeen(doubt)
+		switch v.Outcome {
+		case Undecided:
+		case Committed:
+			rs.Replaced(w)
+			return v
+		case InDoubt:
+			v.err = errors.Join(v.err, err)
+			return v
 		default:
-			silent = append(silent, m)
+			return v
 		}
-	}
-	if proof = proof || t.e.st.SendsOnce(); proof || err != nil {
-		return nil, proof, err
-	}
-	for _, m := range silent {
-		m.result = store.Unknown
-	}
-	return append(echoes, silent...), false, nil
-}
-
-// look reads a member's cell. One that has refused the write is not what was known of it.
-func (m *member) look(a *attempt) (store.Snapshot, error) {
-	if m.result == store.Refused {
-		return a.t.e.rs.Fetch(a.ctx, m.e.name)
-	}
-	return a.t.e.rs.Read(a.ctx, m.e.name)
-}
-
-// errEcho is why an attempt is in doubt of which a write was sent twice on its way.
-var errEcho = fmt.Errorf("a refused write may have landed: %w", backend.ErrOutcomeUnknown)
-
-// refresh prepares what follows a dead attempt, given what was read after that (or by
-// validation). If the effective writers are still those that the function saw, only
-// versions have moved, and the function need not run again.
-func (t *txn) refresh(a *attempt, p *plan) (rerun bool, err error) {
-	if a.stale {
-		t.rerun(StaleRead)
-		t.startFrom(p, nil)
-		return true, nil
-	}
-	if p.othersNow == nil { // nothing was sent
-		return false, nil
-	}
-	err = seam.Each(t.e.rt, len(p.members), func(i int) (err error) {
-		m := p.members[i]
-		if m.result != store.Applied && !slices.Contains(a.unsent, m) {
-			m.e.known = true
-			m.e.base, err = t.meet(m.refused, len(p.members) > 1)
-		}
-		return err
-	})
-	t.outdate(a.unsent)
-	if err != nil || !changed(p, p.othersNow) {
-		return false, err
-	}
-	t.rerun(Conflict)
-	t.startFrom(p, p.othersNow)
-	return true, nil
-}
-
-// outdate takes over what was read of the members that were not sent, as a hot one has
-// refused. Where that is not final, the cell is to be read again; so it is where a lock was
-// seen, which may have got a value since.
-func (t *txn) outdate(unsent []*member) {
-	for _, m := range unsent {
-		rd := t.latest(m.e)
-		if m.refused.Cell != nil && m.refused.Proved > rd.Proved { // not in the cache any more
-			rd = t.e.rs.Known(m.refused)
-		}
-		in := rd.Cell.Intent
-		locked := in != nil && in.Mode == cell.Pending && in.Action == cell.Lock
-		m.e.known, m.e.base, m.old = true, rd, locked || !rd.Final()
-	}
-}
-
-// changed tells whether the function saw another writer of some key.
-func changed(p *plan, others []resolve.Reading) bool {
-	for i, e := range p.others {
-		if e.outdated(others[i]) {
-			return true
-		}
-	}
-	for _, m := range p.members {
-		if m.e.outdated(m.e.base) {
-			return true
-		}
-	}
-	return false
-}
-
-// startFrom makes what is known now the start of the function's next run: the
-// members' bases, and what has been read of the other keys. Without that, fresh has
-// them already.
-func (t *txn) startFrom(p *plan, others []resolve.Reading) {
-	if others != nil || t.fresh == nil {
-		t.fresh = make(map[string]resolve.Reading, len(p.members)+len(p.others))
-	}
-	for i, rd := range others {
-		t.fresh[p.others[i].name] = rd
-	}
-	for _, m := range p.members {
-		if !m.old {
-			t.fresh[m.e.name] = m.e.base
+		m.Landed = s
+		if v := a.pause(tries, err); v.ended() {
+			return v
 		}
 	}
 }
 
-// meet settles what was found in a cell that refused the attempt. Two
-// attempts that refused each other's writes are both dead without a kill: the older
-// goes on at once, the younger backs off, longer with each failure.
-func (t *txn) meet(s store.Snapshot, several bool) (resolve.Reading, error) {
-	rd, err := t.e.rs.Settle(t.ctx, s, t.writer())
-	if err != nil || !several {
-		return rd, err
+// commitSeen reads the primary after a commit write that was refused, or, with doubt, is of
+// unknown outcome. It goes on if the intent is still there.
+func (a *attempt) commitSeen(doubt bool) (verdict, store.Snapshot) {
+	m := a.members[0]
+	s, err := a.rs.Read(a.ctx, m.Name)
+	if err != nil {
+		return a.leave(err), s
 	}
-	in := rd.Cell.Intent
-	if in == nil || rd.Outcome != cell.Dead || !in.Priority.Older(t.priority) {
-		return rd, nil
+	told := m.tells(a.id, s, true)
+	switch {
+	case told == cell.ProvesCommitted:
+		return committed, s
+	case told == cell.HoldsIntent:
+		return undecided, s
+	case !doubt:
+		return dead(nil), s
+	case a.expired(): // it may be another object, after one that was written and removed
+		return inDoubt(errExpired), s
+	case told == cell.ProvesDead:
+		return dead(nil), s
 	}
-	d := min(t.e.st.PutLatency()<<min(t.failures, backoffDoublings), backoffMax)
-	if err := t.e.rt.Sleep(t.ctx, time.Duration(t.e.rt.Uint64()%uint64(d+1))); err != nil {
-		return rd, err
+	return a.askMembers(), s
+}
+
+// final is the primary's cell with the intent that is to be committed.
+func (a *attempt) final(m *Member) *cell.Cell {
+	if a.kind != Locked {
+		return m.Landed.Cell
 	}
-	return t.e.rs.Effective(t.ctx, s.Name, t.writer())
+	return cell.Amend(m.Landed.Cell, a.intent(m))
 }

@@ -34,16 +34,16 @@ var (
 	engine = []string{
 		".", "internal/cache", "internal/cell", "internal/commit", "internal/keyspace",
 		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/turn",
-		"internal/txid",
+		"internal/txid", "internal/txn",
 	}
 )
 
 // directions is the table of docs/architecture.md.
 var directions = []row{
 	{".", []string{
-		"internal/commit", "internal/scan", "internal/sweep", "internal/store",
+		"internal/txn", "internal/scan", "internal/sweep", "internal/store",
 		"internal/resolve", "internal/keyspace", "internal/txid", "internal/seam",
-		"backend", "cache", "internal/cache",
+		"backend", "cache", "internal/cache", "internal/budget",
 	}, "the public API wires the mechanisms together and knows no protocol, adapter or SDK"},
 
 	{"backend", nil, "the contract with a store belongs to nobody's implementation"},
@@ -92,8 +92,10 @@ var directions = []row{
 	{"backend/simulated", []string{"backend", "internal/seam"}, "a wrapper works around any store"},
 
 	{"cache", []string{"internal/cache"}, "users make a cache, and can do no more with it"},
-	{"internal/cache", []string{"backend", "internal/cell", "internal/txid", "internal/seam"},
-		"the cache keeps cells and knows nothing of transactions"},
+	{"internal/cache", []string{
+		"backend", "internal/budget", "internal/cell", "internal/txid", "internal/seam",
+	}, "the cache keeps cells and knows nothing of transactions"},
+	{"internal/budget", nil, "it counts bytes, of whatever"},
 
 	{"internal/keyspace", nil, "object names depend on nothing"},
 	{"internal/txid", nil, "attempt ids depend on nothing"},
@@ -114,7 +116,11 @@ var directions = []row{
 	}, "it lists and validates, and does not commit"},
 	{"internal/commit", []string{
 		"internal/scan", "internal/resolve", "internal/store", "internal/cell", "internal/txid",
-		"internal/turn", "internal/seam", "backend",
+		"internal/seam", "backend",
+	}, "from a plan to a result: an attempt does not know its transaction, and tries once"},
+	{"internal/txn", []string{
+		"internal/commit", "internal/scan", "internal/resolve", "internal/store", "internal/cell",
+		"internal/txid", "internal/turn", "internal/seam", "backend",
 	}, "one transaction on top of the other mechanisms, without names of objects or requests"},
 	{"internal/sweep", []string{
 		"backend",

@@ -138,7 +138,7 @@ func (c *client) readsOf(name string) int { return len(c.Sent(faulty.Get, name))
 func TestOnlyMissingMembersAreAskedAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		all := names(4)
-		w.Value(1, all...)
+		w.Value(9, all...)
 		r := w.Rival(1, cell.Staged, all...).Place(all[:3]...)
 		c := w.client()
 		time.AfterFunc(100*time.Millisecond, func() { r.Place(all[3]) })

@@ -162,15 +162,16 @@ const (
 	isOff
 )
 
-// sight is a member as it was seen.
-type sight struct {
+// Sight is a member of an attempt as it was seen, and what it tells of that.
+type Sight struct {
 	store.Snapshot
+	cell.Evidence
 	state state
 }
 
 // look reads members in one wave.
-func (r *Resolver) look(ctx context.Context, tx txid.ID, ms []cell.Member) ([]sight, error) {
-	sights := make([]sight, len(ms))
+func (r *Resolver) look(ctx context.Context, tx txid.ID, ms []cell.Member) ([]Sight, error) {
+	sights := make([]Sight, len(ms))
 	err := seam.Each(r.rt, len(ms), func(i int) (err error) {
 		sights[i], err = r.lookAt(ctx, tx, ms[i])
 		return err
@@ -181,54 +182,62 @@ func (r *Resolver) look(ctx context.Context, tx txid.ID, ms []cell.Member) ([]si
 	return sights, nil
 }
 
-// lookAt reads a member. Before it calls a condemned tombstone off, it lifts the
+func (r *Resolver) lookAt(ctx context.Context, tx txid.ID, m cell.Member) (Sight, error) {
+	return r.Look(ctx, m.Name, cell.Question{Tx: tx, Expected: m.Expected})
+}
+
+// Look reads a member of an attempt. Before it calls a condemned tombstone off, it lifts the
 // condemnation: the tombstone might vanish, and the member be at its expected
 // version, absent, again. Who may not write takes it for that already: what is undecided
 // may be read past just as what is dead, and nothing is concluded from it for good.
-func (r *Resolver) lookAt(ctx context.Context, tx txid.ID, m cell.Member) (sight, error) {
+func (r *Resolver) Look(ctx context.Context, name string, q cell.Question) (Sight, error) {
 	for try := range racesMax {
 		if err := r.rest(ctx, try); err != nil {
-			return sight{}, err
+			return Sight{}, err
 		}
-		s, err := r.Read(ctx, m.Name)
+		s, err := r.Read(ctx, name)
 		if err != nil {
-			return sight{}, err
+			return Sight{}, err
 		}
-		at := classify(s, tx, m)
-		if at != isOff || !s.Cell.Condemned {
-			return sight{s, at}, nil
+		at := sightOf(s, q)
+		if at.state != isOff || !s.Cell.Condemned {
+			return at, nil
 		}
 		if r.st.ReadOnly() {
-			return sight{s, atExpected}, nil
+			return Sight{s, cell.AtExpected, atExpected}, nil
 		}
 		res, lifted, err := r.st.Send(ctx, r.st.Prepare(s, cell.Fence(s.Cell)))
 		switch {
 		case res == store.Applied:
-			return sight{lifted, isOff}, nil
+			return sightOf(lifted, q), nil
 		case res == store.NotApplied:
-			return sight{}, err
+			return Sight{}, err
 		}
 	}
-	return sight{}, r.outrun(m.Name, racesMax)
+	return Sight{}, r.outrun(name, racesMax)
 }
 
-func classify(s store.Snapshot, tx txid.ID, m cell.Member) state {
-	if _, ok := s.Cell.Mark(tx); ok {
-		return marked
+// sightOf is what a cell tells. One that names the attempt without its mark has been folded by
+// who knew that no other member holds the intent: it is off.
+func sightOf(s store.Snapshot, q cell.Question) Sight {
+	at := Sight{Snapshot: s, Evidence: s.Cell.Evidence(string(s.Version), q), state: isOff}
+	switch at.Evidence {
+	case cell.HoldsIntent:
+		at.state = holds
+	case cell.AtExpected:
+		at.state = atExpected
+	case cell.ProvesCommitted:
+		if _, ok := s.Cell.Mark(q.Tx); ok {
+			at.state = marked
+		}
 	}
-	switch {
-	case s.Cell.Holds(tx):
-		return holds
-	case string(s.Version) == m.Expected:
-		return atExpected
-	}
-	return isOff
+	return at
 }
 
 // conclude draws the conclusion from the members that were asked: for a pending
 // attempt the primary, for a staged one all others (or, of a long list, first the
 // primary, unless that holds the intent).
-func conclude(in *cell.Intent, sights []sight) finding {
+func conclude(in *cell.Intent, sights []Sight) finding {
 	var f finding
 	count := [4]int{}
 	for _, s := range sights {

@@ -86,20 +86,23 @@ func (r *Resolver) UnlinkIfDead(
 }
 
 // bury concludes from one of the members that decide that the attempt is dead, if it can:
-// it is off and tells, or a fence at its expected version is accepted.
+// it proves that, or a fence at its expected version is accepted.
 func (r *Resolver) bury(ctx context.Context, tx txid.ID, m Linking, late func() bool) error {
-	s, err := r.lookAt(ctx, tx, m.Member)
-	switch {
-	case err != nil:
+	q := cell.Question{Tx: tx, Expected: m.Expected, Saw: m.Saw, Lock: m.Saw.IsZero()}
+	s, err := r.Look(ctx, m.Name, q)
+	if err != nil || s.Version == "" {
 		return err
-	case s.state == atExpected && m.Expected != "":
+	}
+	switch s.Evidence {
+	case cell.AtExpected:
 		res, _, _ := r.st.Send(ctx, r.st.Prepare(s.Snapshot, cell.Fence(s.Cell)))
 		if res == store.Applied {
 			r.Dead(tx)
 		}
-	case s.state == isOff && !s.Cell.Names(tx) && !m.Saw.IsZero() && s.Version != "" &&
-		s.Cell.ReachesBack(m.Saw) && !late():
-		r.Dead(tx)
+	case cell.ProvesDead:
+		if !late() {
+			r.Dead(tx)
+		}
 	}
 	return nil
 }
@@ -114,24 +117,25 @@ func (r *Resolver) UnlinkByWrite(
 		return
 	}
 	name, ref := w.At.Name, w.Next.Value.Ref
+	q := cell.Question{Tx: tx, Expected: string(w.At.Version), Saw: saw}
 	r.Later(func(ctx context.Context) {
 		for try := range foldTriesMax {
 			if r.rest(ctx, try) != nil {
 				return
 			}
 			s, err := r.Read(ctx, name)
+			if err != nil {
+				return
+			}
+			told := s.Cell.Evidence(string(s.Version), q)
 			switch {
-			case err != nil:
-				return
-			case s.Cell.Names(tx):
+			case told == cell.ProvesCommitted:
 				r.Replaced(w)
-				return
-			case s.Version == w.At.Version && s.Version != "":
+			case s.Version == "":
+			case told == cell.AtExpected:
 				_, _, _ = r.st.Send(ctx, r.st.Prepare(s, cell.Fence(s.Cell)))
 				continue // the next look tells
-			}
-			if s.Version != "" && ref != "" && !s.Cell.Condemned &&
-				s.Cell.ReachesBack(saw) && !late() {
+			case told == cell.ProvesDead && ref != "" && !late():
 				r.Unlink(name, ref)
 			}
 			return

@@ -69,6 +69,15 @@ func TestBranches(t *testing.T) {
 	}
 }
 
+// TestBranchesAreAnchored: each branch has one place in the source, wherever that is now.
+func TestBranchesAreAnchored(t *testing.T) {
+	for _, p := range branches {
+		source, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(p.file)))
+		require.NoError(t, err)
+		mark(t, p.file, string(source), p.cases)
+	}
+}
+
 // copySource copies the module's source, and returns where.
 func copySource(t *testing.T) string {
 	t.Helper()
@@ -147,7 +156,7 @@ func count(t *testing.T, root string) map[string][]block {
 	t.Helper()
 	profile := filepath.Join(root, "profile")
 	cmd := exec.Command("go", "test", "-trimpath", "-vet=off", "-covermode=count",
-		"-coverpkg=../commit,../resolve,../scan,../store,../sweep", "-coverprofile", profile,
+		"-coverpkg=../commit,../txn,../resolve,../scan,../store,../sweep", "-coverprofile", profile,
 		"-run=^TestSim$", ".", "-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", branchSchedules))
 	cmd.Dir = filepath.Join(root, "internal", "sim")
 	out, err := cmd.CombinedOutput()
@@ -212,18 +221,17 @@ const (
 	notKilled   = `r.st.Send(ctx, r.st.Prepare(at, next))`
 	folded      = `r.fates.clear(in.Tx, w.At.Name)`
 	retires     = `res, w, err := r.tryFold(ctx, rd, 0)`
-	attempted   = `how, err := a.run(p)`
-	answered    = `unknown, how, cause := answers(todo)`
-	commitSent  = `res, s, err := rs.Send(ctx, w)`
-	told        = `func (a *attempt) tell(m *member, s store.Snapshot) end {`
-	askedMember = `s := seen[i]`
+	attempted   = `func (a *attempt) conclude(v verdict) Result {`
+	answered    = `w := answersOf(todo)`
+	commitSent  = `res, s, err := rs.Send(a.ctx, w)`
+	told        = `func (a *attempt) tell(m *Member, s resolve.Sight) Outcome {`
+	askedMember = `for _, s := range seen {`
 	weakRead    = `reads := tx.reads()`
 	met         = `in := rd.Cell.Intent`
 
-	unfinished    = `case a.mode == cell.Pending, len(a.unsent) > 0:`
-	lockedPrimary = `how, err := a.landWave(p, a.members)`
-	gaveValue     = `res, s, err := t.e.rs.Send(l.ctx, w)`
-	beaten        = `res, s, _ := h.r.Send(short, st.Prepare(h.at, cell.Fence(h.at.Cell)))`
+	lockedPrimary = `a, v := c.tryFirst(ctx, p, first)`
+	gaveValue     = `res, s, err := a.rs.Send(l.ctx, w)`
+	beaten        = `res, s, _ := h.a.rs.Send(short, st.Prepare(h.at, cell.Fence(h.at.Cell)))`
 )
 
 // branches are the cases of the protocol, in its words. Those of condemned tombstones and
@@ -338,75 +346,84 @@ var branches = []struct {
 		{"left to others", `b.log.Debug("resolving was left to others",`, ""},
 	}},
 	{"commit/attempt.go", []branch{
-		{"direct: committed", attempted, `how == committed && a.mode == 0`},
-		{"direct: dead", attempted, `how == dead && a.mode == 0`},
-		{"direct: in doubt", attempted, `how == inDoubt && a.mode == 0`},
-		{"parallel: committed", attempted, `how == committed && a.mode == cell.Staged`},
-		{"parallel: dead", attempted, `how == dead && a.mode == cell.Staged`},
-		{"parallel: in doubt", attempted, `how == inDoubt && a.mode == cell.Staged`},
-		{"validated: committed", attempted, `how == committed && a.mode == cell.Pending`},
-		{"validated: dead", attempted, `how == dead && a.mode == cell.Pending`},
-		{"validated: in doubt", attempted, `how == inDoubt && a.mode == cell.Pending`},
-		{"the hot member first", `return a.members[i : i+1]`, ""},
-		{"the hot member has landed: the rest", `first, a.unsent = a.unsent, nil`, ""},
+		{"direct: committed", attempted, `v.Outcome == Committed && a.kind == Direct`},
+		{"direct: dead", attempted, `v.Outcome == Dead && a.kind == Direct`},
+		{"direct: in doubt", attempted, `v.Outcome == InDoubt && a.kind == Direct`},
+		{"parallel: committed", attempted, `v.Outcome == Committed && a.kind == Parallel`},
+		{"parallel: dead", attempted, `v.Outcome == Dead && a.kind == Parallel`},
+		{"parallel: in doubt", attempted, `v.Outcome == InDoubt && a.kind == Parallel`},
+		{"validated: committed", attempted, `v.Outcome == Committed && a.kind == Validated`},
+		{"validated: dead", attempted, `v.Outcome == Dead && a.kind == Validated`},
+		{"validated: in doubt", attempted, `v.Outcome == InDoubt && a.kind == Validated`},
+		{"locked: committed", attempted, `v.Outcome == Committed && a.kind == Locked`},
+		{"locked: dead", attempted, `v.Outcome == Dead && a.kind == Locked`},
+		{"locked: in doubt", attempted, `v.Outcome == InDoubt && a.kind == Locked`},
 		{"more than 8 members: the primary lists them", `carried.List = a.list.List[:1]`, ""},
-		{"direct: refused", answered, `a.mode == 0 && how == dead && cause == nil`},
+		{"what a dead attempt has left", `left.attempted(leftover{m.Name`, ""},
+	}},
+	{"commit/place.go", []branch{
+		{"the hot member first", `return a.members[i : i+1]`, ""},
+		{"the hot member has landed: the rest", `rest := a.unsent`, ""},
+		{"direct: refused", answered, `a.kind == Direct && w.refused && w.failed == nil`},
 		{"parallel: an intent refused", answered,
-			`a.mode == cell.Staged && how == dead && cause == nil`},
+			`a.kind == Parallel && w.refused && w.failed == nil`},
 		{"validated: an intent refused", answered,
-			`a.mode == cell.Pending && how == dead && cause == nil`},
-		{"certainly not applied", answered, `how == dead && cause != nil`},
-		{"direct: unknown", answered, `a.mode == 0 && how == goesOn && len(unknown) > 0`},
+			`a.kind == Validated && w.refused && w.failed == nil`},
+		{"certainly not applied", answered, `w.failed != nil`},
+		{"direct: unknown", answered, `a.kind == Direct && !w.refused && len(w.unknown) > 0`},
 		{"parallel: an intent unknown", answered,
-			`a.mode == cell.Staged && how == goesOn && len(unknown) > 0`},
+			`a.kind == Parallel && !w.refused && len(w.unknown) > 0`},
 		{"validated: an intent unknown", answered,
-			`a.mode == cell.Pending && how == goesOn && len(unknown) > 0`},
-		{"unknown, but another refused", answered, `how == dead && len(unknown) > 0`},
-		{"validated: a read is stale", `a.stale, err = a.validatePlan(p)`,
-			`a.stale`},
-		{"validated: a read can't be validated",
-			`a.stale, err = a.validatePlan(p)`, `err != nil`},
+			`a.kind == Validated && !w.refused && len(w.unknown) > 0`},
+		{"unknown, but another refused", answered, `w.refused && len(w.unknown) > 0`},
+		{"refused, but the cell shows the attempt: an echo", `case shows:`, ""},
+		{"refused, and the cell tells: dead", `proof = true`, ""},
+		{"refused, and the cell does not tell", `silent = append(silent, m)`, ""},
+	}},
+	{"commit/validate.go", []branch{
+		{"a read has changed", `r.Outdated(now[i]) { stale = true`, ""},
+		{"validated: a read is stale", `err := a.validate()`, `a.found.Stale`},
+		{"validated: a read can't be validated", `err := a.validate()`, `err != nil`},
 		{"commit write: of several members, with the mark", commitSent, `!fold.Unmarked`},
 		{"commit write: of the only member, without", commitSent, `fold.Unmarked`},
-		{"commit write: applied", `m.landed = s return committed, nil`, ""},
-		{"commit write: not applied", `case res == store.NotApplied && !doubt: return dead, err`, ""},
+		{"commit write: applied", `m.Landed = s return committed`, ""},
+		{"commit write: not applied", `case res == store.NotApplied && !doubt: return dead(err)`, ""},
 		{"commit write: refused", commitSent, `res == store.Refused`},
 		{"commit write: unknown", commitSent, `res == store.Unknown`},
 		{"commit write: again", commitSent, `tries > 0`},
 		{"commit write: unknown, and the caller leaves",
-			`return a.leaving(), errors.Join(ctx.Err(), err)`, ""},
-		{"commit write: the intent is gone, and the cell tells", `case m.tells(s): return dead, s, nil`, ""},
-		{"commit write: the primary can't be read", `return a.leaving(), s, err`, ""},
-		{"commit write: the primary names the attempt", `return committed, s, nil`, ""},
-		{"commit write: the primary still holds the intent", `return goesOn, s, nil`, ""},
+			`return a.leave(errors.Join(cerr, err))`, ""},
+		{"commit write: the intent is gone, and the cell tells",
+			`case told == cell.ProvesDead: return dead(nil), s`, ""},
+		{"commit write: the primary can't be read", `return a.leave(err), s`, ""},
+		{"commit write: the primary names the attempt", `return committed, s`, ""},
+		{"commit write: the primary still holds the intent", `return undecided, s`, ""},
 		{"commit write: the primary is off, all members are asked",
-			`how, err := a.askMembers()`, ""},
-		{"what a dead attempt has left", `t.dead = append(t.dead, leftover{m.e.name`, ""},
+			`return a.askMembers(), s`, ""},
 	}},
-	{"commit/escalate.go", []branch{
-		{"escalated: the primary is locked", lockedPrimary, `how == goesOn`},
-		{"escalated: the primary is refused", lockedPrimary, `how == dead && err == nil`},
-		{"escalated: the primary is chased", `a, err = t.chaseFirst(m)`, ""},
-		{"escalated: a chased primary is refused", `rest = append(rest, a)`, ""},
+	{"txn/escalate.go", []branch{
 		{"escalated: the function runs on the locked values",
 			`case changed: t.rerun(StaleRead)`, ""},
-		{"escalated: new locks", `l.release() l.t.fresh, l.t.why = nil, LocksLost`, ""},
-		{"escalated: committed", `how, err := a.commitPrimary()`, `how == committed`},
-		{"escalated: dead", `how, err := a.commitPrimary()`, `how == dead`},
-		{"escalated: in doubt", `how, err := a.commitPrimary()`, `how == inDoubt`},
+		{"escalated: new locks", `t.fresh, t.why = nil, LocksLost`, ""},
+	}},
+	{"commit/lock.go", []branch{
+		{"escalated: the primary is locked", lockedPrimary, `!v.ended()`},
+		{"escalated: the primary is refused", lockedPrimary, `v.Outcome == Dead && v.err == nil`},
+		{"escalated: the primary is chased", `return c.raceFirst(ctx, p, first)`, ""},
+		{"escalated: a chased primary is refused", `rest = append(rest, a)`, ""},
 	}},
 	{"commit/locks.go", []branch{
 		{"escalated: a key changes before it is locked",
-			`m.result, m.refused = store.NotApplied, s`, ""},
+			`m.Result, m.Seen = store.NotApplied, s`, ""},
 		{"escalated: a lock has landed, its answer is lost",
-			`m.result = store.Applied l.t.e.rs.Replaced(m.write)`, ""},
-		{"escalated: a key is chased", `err = l.chase(m)`, ""},
+			`m.Result = store.Applied l.a.rs.Replaced(m.write)`, ""},
+		{"escalated: a key is chased", `err = l.race(m)`, ""},
 		{"escalated: a chased lock has landed", `*m = *won`, ""},
 		{"escalated: a value gets into its intent", gaveValue, `res == store.Applied`},
 		{"escalated: a value's outcome is unknown", gaveValue, `res == store.Unknown`},
 		{"escalated: the locks turn out to be lost", gaveValue, `res == store.Refused`},
 	}},
-	{"resolve/heart.go", []branch{
+	{"commit/heart.go", []branch{
 		{"heartbeat of locks", beaten, `res == store.Applied && h.lost != nil`},
 		{"heartbeat during a validation", beaten, `res == store.Applied && h.lost == nil`},
 		{"heartbeat: unknown", beaten, `res == store.Unknown`},
@@ -425,74 +442,77 @@ var branches = []struct {
 	}},
 	{"commit/doubt.go", []branch{
 		{"the caller leaves with writes unknown",
-			`return nil, a.leaving(), errors.Join(ctx.Err(), cause)`, ""},
-		{"the cells can't be read", `return nil, a.leaving(), errors.Join(err, cause)`, ""},
-		{"parallel: it has landed", told, `a.mode == cell.Staged && s.Cell.Holds(a.id)`},
-		{"validated: it has landed", told, `a.mode == cell.Pending && s.Cell.Holds(a.id)`},
-		{"direct: it has committed", told, `a.mode == 0 && s.Cell.Names(a.id)`},
+			`if err := a.ctx.Err(); err != nil { return nil, a.leave(errors.Join(err, cause))`, ""},
+		{"the cells can't be read", `seen, err := a.observe(unknown)`, `err != nil`},
+		{"parallel: it has landed", told, `a.kind == Parallel && s.Evidence == cell.HoldsIntent`},
+		{"validated: it has landed", told, `a.kind == Validated && s.Evidence == cell.HoldsIntent`},
+		{"direct: it has committed", told, `a.kind == Direct && s.Evidence == cell.ProvesCommitted`},
 		{"parallel: it has committed, and been folded", told,
-			`a.mode == cell.Staged && s.Cell.Names(a.id)`},
-		{"direct: sent again", told, `a.mode == 0 && s.Version == m.base.Version`},
-		{"parallel: sent again", told, `a.mode == cell.Staged && s.Version == m.base.Version`},
-		{"validated: sent again", told, `a.mode == cell.Pending && s.Version == m.base.Version`},
-		{"validated: off, so dead", unfinished, `a.mode == cell.Pending`},
-		{"parallel: off, and some intent was not sent, so dead", unfinished,
-			`a.mode == cell.Staged`},
-		{"the cell tells: dead", `case m.tells(s): return dead`, ""},
-		{"the cell can't tell: all members are asked", `how, err = a.askMembers()`, ""},
+			`a.kind == Parallel && s.Evidence == cell.ProvesCommitted`},
+		{"direct: sent again", told, `a.kind == Direct && s.Evidence == cell.AtExpected`},
+		{"parallel: sent again", told, `a.kind == Parallel && s.Evidence == cell.AtExpected`},
+		{"validated: sent again", told, `a.kind == Validated && s.Evidence == cell.AtExpected`},
+		{"validated: off, so dead", told, `a.kind == Validated && s.Evidence == cell.ProvesDead`},
+		{"parallel: off, and some intent was not sent, so dead", told,
+			`a.kind == Parallel && s.Evidence == cell.ProvesDead && len(a.unsent) > 0`},
+		{"the cell tells: dead", `case cell.ProvesDead: return Dead`, ""},
+		{"the cell can't tell: all members are asked", `if v = a.askMembers(); v.Outcome`, ""},
 		{"asked: one names the attempt, committed",
-			`case s.Cell.Names(a.id): return committed, nil`, ""},
-		{"asked: one still holds the intent, dead", askedMember, `s.Cell.Holds(a.id)`},
-		{"asked: one is at its expected version, dead", askedMember, `s.Version == m.base.Version`},
-		{"asked: one tells, dead", askedMember,
-			`!s.Cell.Names(a.id) && s.Version != m.base.Version && m.tells(s)`},
-		{"asked: none can tell, in doubt", `errors.New("no member's history reaches back")`, ""},
-		{"asked: a member can't be read, in doubt", `if err != nil { return inDoubt, err`, ""},
+			`case cell.ProvesCommitted: return committed`, ""},
+		{"asked: one still holds the intent, dead", askedMember,
+			`s.Evidence == cell.HoldsIntent`},
+		{"asked: one is at its expected version, dead", askedMember,
+			`s.Evidence == cell.AtExpected`},
+		{"asked: one tells, dead", askedMember, `s.Evidence == cell.ProvesDead`},
+		{"asked: none can tell, in doubt", `return inDoubt(errSilent)`, ""},
+		{"asked: a member can't be read, in doubt", `if err != nil { return inDoubt(err)`, ""},
 		{"the caller leaves before writes are sent again",
-			`return a.leaving(), errors.Join(err, cause)`, ""},
-		{"left: pending, the commit write not sent", `!a.committing { return dead`, ""},
-		{"left: in doubt", `!a.committing { return dead } return inDoubt`, ""},
+			`a.rt.Sleep(a.ctx, time.Duration(half+a.rt.Uint64()%half)); err != nil {`, ""},
+		{"left: pending, the commit write not sent", `if a.mayCommit() { return inDoubt(err) } return dead(err)`,
+			""},
+		{"left: in doubt", `if a.mayCommit() { return inDoubt(err)`, ""},
 	}},
-	{"commit/plan.go", []branch{
-		{"a member's intent is undecided: settle it", `undecided = append(undecided, m)`, ""},
-		{"a member's intent is claimed", `t.claimed = append(`, ""},
+	{"commit/prepare.go", []branch{
+		{"a member's intent is undecided: settle it", `open = append(open, m)`, ""},
+		{"a member's intent is claimed", `left.claim(`, ""},
+		{"a key that is not known is taken to be absent", `store.NoObject(name)}`, ""},
+		{"what was left goes to the background", `c.rs.Resolve(left[0].tx`, ""},
+		{"a member is full of marks", `return true, c.rs.Relieve(ctx, m.Base, extra)`, ""},
+	}},
+	{"txn/plan.go", []branch{
 		{"a key that was read has changed before anything is sent", `p.stale = true`,
-			`m.e.read && m.writer != m.e.writer`},
+			`_, w := m.Base.Effective(); p.writes[i].Seen && w != p.writes[i].Writer`},
 		{"an insert finds the key at the commit",
-			`p.stale = true`, `m.e.insert && !m.base.Absent()`},
-		{"a key that is not known is taken to be absent", `store.NoObject(e.name)}`, ""},
-		{"needless: deletes of what is absent, and locks", `m.e.setRead(m.base)`, ""},
-		{"not needless", `!m.base.Absent() { return false`, ""},
-		{"a member is full of marks", `return true, t.e.rs.Relieve(ctx, m.base, extra)`, ""},
+			`p.stale = true`, `p.writes[i].Insert && !m.Base.Absent()`},
+		{"needless: deletes of what is absent, and locks", `e.setRead(members[i].Base)`, ""},
+		{"not needless", `!m.Base.Absent() { return false`, ""},
 	}},
-	{"commit/validate.go", []branch{
+	{"txn/refresh.go", []branch{
 		{"a member that was not sent is undecided",
-			`m.e.known, m.e.base, m.old = true, rd, locked || !rd.Final()`, `m.old`},
+			`e.Base, e.old = rd, locked || !rd.Final()`, `e.old`},
+		{"validation has read what changed: run again", `if r.Stale {`, ""},
+		{"a key that was only read has changed", `r.Outdated(others[i]) { return true`, ""},
+		{"a key that was written has changed", `e.Outdated(e.Base) { return true`, ""},
+		{"the function runs again", `t.rerun(Conflict)`, ""},
+		{"versions alone have moved: a new attempt at once",
+			`if err != nil || !changed(p, r.Now) {`, `err == nil`},
+		{"two refused each other: the younger backs off", `d := min(t.e.st.PutLatency()`, ""},
+	}},
+	{"txn/reads.go", []branch{
 		{"a read is exempt from validation", `return 1`, ""},
 		{"none is exempt: the last came from the cache", `if sent <= t.begun { return 0`, ""},
 		{"none is exempt: it was sent before others were answered",
-			`if e.base.Answered >= sent { return 0`, ""},
+			`if r.Base.Answered >= sent { return 0`, ""},
 		{"a weak snapshot of one instant", weakRead,
 			`t.o.Staleness > 0 && len(tx.spans) == 0 && t.snapshot(reads)`},
 		{"a weak snapshot is not of one instant", weakRead,
 			`t.o.Staleness > 0 && len(tx.spans) == 0 && !t.snapshot(reads)`},
-		{"a read has changed", `e.outdated(now[i]) { stale = true`, ""},
 		{"reads only: they are stale, run again", `if stale { t.rerun(StaleRead)`, ""},
 		{"reads only: they can't be validated", `if err != nil { return true, err`, ""},
 		{"an error of the function, its reads valid", `t.e.stats.Failed.Add(1)`, ""},
 		{"reads only: they are valid", `t.e.stats.ReadOnly.Add(1)`, ""},
-		{"validation has read what changed: run again", `t.startFrom(p, nil)`, ""},
-		{"a key that was only read has changed", `e.outdated(others[i]) { return true`, ""},
-		{"a key that was written has changed", `m.e.outdated(m.e.base) { return true`, ""},
-		{"the function runs again", `t.startFrom(p, p.othersNow) return true, nil`, ""},
-		{"versions alone have moved: a new attempt at once",
-			`if err != nil || !changed(p, p.othersNow) {`, `err == nil`},
-		{"two refused each other: the younger backs off", `d := min(t.e.st.PutLatency()`, ""},
-		{"refused, but the cell shows the attempt: an echo", `case shows:`, ""},
-		{"refused, and the cell tells: dead", `proof = true`, ""},
-		{"refused, and the cell does not tell", `silent = append(silent, m)`, ""},
 	}},
-	{"commit/range.go", []branch{
+	{"txn/scan.go", []branch{
 		{"a run begins with what validation has listed",
 			`o := scan.WalkOptions{Known: tx.known}`, `len(tx.known) > 0`},
 		{"a weak scan begins with what is remembered",
@@ -531,13 +551,13 @@ var branches = []struct {
 		{"read again: as it was", `changed[i] = !some[i].seen.matches(rd)`, `!changed[i]`},
 		{"read again: changed", `changed[i] = !some[i].seen.matches(rd)`, `changed[i]`},
 	}},
-	{"commit/value.go", []branch{
+	{"txn/upload.go", []branch{
 		{"an upload has failed", `err := e.upload.err; err != nil {`, ""},
 		{"a value is not linked", `u.cancel()`, ""},
 		{"a value that was read is gone",
 			`tx.vanished = append(tx.vanished, vanished...)`, `len(vanished) > 0`},
 	}},
-	{"commit/group.go", []branch{
+	{"txn/group.go", []branch{
 		{"a turn has come, and nobody shares it", `case turn.Go: t.turn = place`, ""},
 		{"a transaction goes on by itself", `case turn.Solo: t.solo = true`, ""},
 		{"a transaction takes another turn", `case turn.Again:`, ""},
@@ -587,22 +607,23 @@ var branches = []struct {
 		{"a value is missing", `case missing: return nil, ErrMissing`, ""},
 		{"whether a value was written is not known", `if version == "" {`, ""},
 	}},
-	{"commit/tx.go", []branch{
+	{"txn/tx.go", []branch{
 		{"an insert finds the key in what is known", `case ok && !rd.Absent(): e.setRead(rd)`, ""},
-		{"an insert of what is known to be absent", `case ok: e.known, e.base = true, rd`, ""},
+		{"an insert of what is known to be absent", `case ok: e.Base = rd`, ""},
 		{"a blind write fetches its cell", `e.fetch = t.e.rt.NewEvent()`, ""},
 		{"the run begins with what the last one has read",
 			`tx.fresh[name]; ok { return rd, true`, ""},
 		{"a key is locked", `e.op = opLock`, ""},
 	}},
-	{"commit/engine.go", []branch{
+	{"txn/engine.go", []branch{
 		{"a value is gone, outside a transaction",
 			`if !errors.Is(err, store.ErrMissing) { return data, err }`, ""},
-		{"the last attempt allowed has failed", `&ConflictError{Attempts: t.failures}`, ""},
-		{"what was left goes to the background", `t.e.rs.Resolve(l[0].tx`, ""},
-		{"who leaves gives up its locks", `t.locks.release()`, ""},
 		{"a read outside a transaction, from the cache", `if ok { e.stats.Hits.Add(1)`, ""},
 		{"a read outside a transaction, of the store", `e.stats.Misses.Add(1)`, ""},
+	}},
+	{"txn/txn.go", []branch{
+		{"the last attempt allowed has failed", `&ConflictError{Attempts: t.failures}`, ""},
+		{"who leaves gives up its locks", `func (t *txn) leave() {`, `t.locks != nil`},
 	}},
 	{"store/write.go", []branch{
 		{"not applied, sent again", `if result == NotApplied { return cause`, ""},

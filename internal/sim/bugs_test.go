@@ -10,36 +10,36 @@ type bug struct {
 var bugs = []bug{
 	{
 		"read validation skipped", "internal/commit/validate.go",
-		`		if e.outdated(now[i]) {
+		`		if r.Outdated(now[i]) {
 			stale = true`,
-		`		if false && e.outdated(now[i]) {
+		`		if false && r.Outdated(now[i]) {
 			stale = true`, "",
 	},
 	{
-		"parallel reads validated all but one", "internal/commit/validate.go",
-		`if e.base.Answered >= sent {`,
-		`if false && e.base.Answered >= sent {`, "",
+		"parallel reads validated all but one", "internal/txn/reads.go",
+		`if r.Base.Answered >= sent {`,
+		`if false && r.Base.Answered >= sent {`, "",
 	},
 	{
-		"a version taken as proof", "internal/commit/validate.go",
-		`return e.read && w != e.writer ||`,
-		`return e.read && w != e.writer && rd.Version != e.base.Version ||`, "",
+		"a version taken as proof", "internal/commit/plan.go",
+		`return r.Seen && w != r.Writer ||`,
+		`return r.Seen && w != r.Writer && now.Version != r.Base.Version ||`, "",
 	},
 	{
 		"attempts named by what a clone draws too", "internal/commit/attempt.go",
-		`txid.New(t.e.rt.Entropy)`,
-		`txid.New(t.e.rt.Uint64)`, "",
+		`txid.New(c.rt.Entropy)`,
+		`txid.New(c.rt.Uint64)`, "",
 	},
 	{
-		"a refusal that proves nothing, told as doubt", "internal/commit/validate.go",
-		`proof = proof || t.e.st.SendsOnce();`,
+		"a refusal that proves nothing, told as doubt", "internal/commit/place.go",
+		`proof = proof || a.st.SendsOnce();`,
 		`proof = proof && true;`, "deep",
 	},
 	{
-		"a base from long ago, where writes may be repeated", "internal/commit/plan.go",
-		`	if st.SendsOnce() {
+		"a base from long ago, where writes may be repeated", "internal/commit/prepare.go",
+		`	if c.st.SendsOnce() {
 		return nil`,
-		`	if true || st.SendsOnce() {
+		`	if true || c.st.SendsOnce() {
 		return nil`, "deep",
 	},
 	{
@@ -100,61 +100,60 @@ var bugs = []bug{
 		`res, s, err := store.Applied, at, error(nil); _ = next`, "",
 	},
 	{
-		"intents released before the commit point", "internal/commit/attempt.go",
+		"intents released before the commit point", "internal/commit/validate.go",
 		`	return a.commitPrimary()
 `,
 		`	for _, m := range a.members[1:] {
-		drop := cell.Drop(m.landed.Cell, a.id)
-		a.t.e.rs.Send(a.t.ctx, a.t.e.st.Prepare(m.landed, drop))
+		drop := cell.Drop(m.Landed.Cell, a.id)
+		a.rs.Send(a.ctx, a.st.Prepare(m.Landed, drop))
 	}
 	return a.commitPrimary()
 `, "",
 	},
 	{
 		"validated before all intents have landed", "internal/commit/attempt.go",
-		`	how, err := a.land(p)
-	if how == goesOn && err == nil && a.apart() {`,
-		`	if a.mode == cell.Pending {
-		var err error
-		if a.stale, err = a.validatePlan(p); err != nil || a.stale {
-			return dead, err
+		`	v := a.placeAll()
+	if !v.ended() && a.apart() {`,
+		`	if a.kind == Validated {
+		if err := a.validate(); err != nil || a.found.Stale {
+			return dead(err)
 		}
-		p.others, p.spans = nil, nil
+		a.plan.Reads, a.plan.Spans = nil, nil
 	}
-	how, err := a.land(p)
-	if how == goesOn && err == nil && a.apart() {`, "",
+	v := a.placeAll()
+	if !v.ended() && a.apart() {`, "",
 	},
 	{
-		"a cached value used without validation", "internal/commit/validate.go",
+		"a cached value used without validation", "internal/txn/reads.go",
 		`	if sent <= t.begun {
 `,
 		`	if false {
 `, "",
 	},
 	{
-		"an error of the function returned without validation", "internal/commit/validate.go",
+		"an error of the function returned without validation", "internal/txn/reads.go",
 		`	if !t.valid(reads, tx.spans) {`,
 		`	if ferr == nil && !t.valid(reads, tx.spans) {`, "",
 	},
 	{
-		"an unknown commit write taken for failure", "internal/commit/attempt.go",
+		"an unknown commit write taken for failure", "internal/commit/validate.go",
 		`		default: // refused may be an echo
 			doubt = true
 `,
 		`		default:
-			return dead, err
+			return dead(err)
 `, "",
 	},
 	{
 		"a direct write of unknown outcome run again", "internal/commit/doubt.go",
-		`	case m.tells(s):
-		return dead
+		`	if !a.mayCommit() {
+		return Dead
 	}
-	return inDoubt`,
-		`	case a.mode == 0 || m.tells(s):
-		return dead
+	return InDoubt`,
+		`	if a.kind == Direct || !a.mayCommit() {
+		return Dead
 	}
-	return inDoubt`, "deep",
+	return InDoubt`, "deep",
 	},
 	{
 		"one member short taken for committed", "internal/resolve/status.go",
@@ -162,11 +161,11 @@ var bugs = []bug{
 		`case count[atExpected] > 1 || in.Mode == cell.Pending:`, "",
 	},
 	{
-		"a refused wave goes on", "internal/commit/attempt.go",
+		"a refused wave goes on", "internal/commit/place.go",
 		`		case store.Refused:
-			how = dead`,
+			w.refused = true`,
 		`		case store.Refused:
-			m.landed = m.base.Snapshot`, "",
+			m.Landed = m.Base.Snapshot`, "",
 	},
 	{
 		"a mark forgotten by the fence", "internal/cell/transition.go",
@@ -178,14 +177,14 @@ var bugs = []bug{
 `, "",
 	},
 	{
-		"an insert over a value", "internal/commit/validate.go",
-		`|| e.insert && !rd.Absent()
+		"an insert over a value", "internal/commit/plan.go",
+		`|| r.Insert && !now.Absent()
 `,
-		`|| false && e.insert && !rd.Absent()
+		`|| false && r.Insert && !now.Absent()
 `, "",
 	},
 	{
-		"a weak snapshot of two instants", "internal/commit/validate.go",
+		"a weak snapshot of two instants", "internal/txn/reads.go",
 		`return !since.After(until) &&`,
 		`return`, "",
 	},
@@ -205,21 +204,24 @@ var bugs = []bug{
 	},
 	{
 		"a conclusion drawn from a condemned tombstone", "internal/resolve/status.go",
-		`if at != isOff || !s.Cell.Condemned {`,
+		`if at.state != isOff || !s.Cell.Condemned {`,
 		`if true {`, "condemn",
 	},
 	{
 		"an owner's conclusion drawn from a condemned tombstone", "internal/commit/doubt.go",
-		`if err != nil || !s.Cell.Condemned || s.Version == m.base.Version {`,
-		`if err == nil && s.Cell.Condemned {
+		`		seen[i], err = a.rs.Look(a.ctx, members[i].Name, members[i].asks(a.id))
+		return err`,
+		`		s, err := a.rs.Read(a.ctx, members[i].Name)
+		if err == nil {
 			c := *s.Cell
 			c.Condemned = false
 			s.Cell = &c
+			seen[i].Snapshot, seen[i].Evidence = s, members[i].tells(a.id, s, false)
 		}
-		if true {`, "condemn",
+		return err`, "condemn",
 	},
 	{
-		"an external value written after its cell", "internal/commit/value.go",
+		"an external value written after its cell", "internal/txn/upload.go",
 		`	rt.Go(func() {
 		defer cancel()
 		u.value,`,
@@ -239,12 +241,12 @@ var bugs = []bug{
 		`return links(s.Cell, v.id) && s.Cell.Intent == nil })`, "",
 	},
 	{
-		"a value of the last attempt taken for unlinked", "internal/commit/value.go",
-		`if !slices.ContainsFunc(t.linked, func(m *member) bool { return m.e.upload == u }) {`,
+		"a value of the last attempt taken for unlinked", "internal/txn/upload.go",
+		`if !slices.ContainsFunc(t.linked, u.linkedBy) {`,
 		`if len(t.linked) < 2 {`, "",
 	},
 	{
-		"a weak read older than its bound", "internal/commit/engine.go",
+		"a weak read older than its bound", "internal/txn/engine.go",
 		`ok = ok && e.st.Fresh(rd.Until, e.rt.Now(), staleness)`,
 		`ok = ok && e.rt.Now().Sub(rd.Since) >= 0`, "weak",
 	},
@@ -264,35 +266,35 @@ var bugs = []bug{
 		`return l.Shape == cell.ShapeIntent || l.Shape == cell.ShapeTombstone ||`, "range-walk",
 	},
 	{
-		"a drop takes what it knows of a key for what is there", "internal/commit/engine.go",
+		"a drop takes what it knows of a key for what is there", "internal/txn/engine.go",
 		`if err != nil || x.value.Kind == cell.Absent {`,
 		`if err == nil && x.value.Kind == cell.Absent {
-			x.read = false
+			x.Seen = false
 		}
 		if err != nil || x.value.Kind == cell.Absent {`, "range-walk",
 	},
 	{
-		"a commit write sent twice on the way taken for refused", "internal/commit/attempt.go",
-		`		case res == store.Refused && a.t.e.st.SendsOnce():
+		"a commit write sent twice on the way taken for refused", "internal/commit/validate.go",
+		`		case res == store.Refused && a.st.SendsOnce():
 `,
 		`		case res == store.Refused:
-			return dead, err
+			return dead(err)
 `, "",
 	},
 	{
-		"a write sent twice on the way taken for refused", "internal/commit/validate.go",
-		`		case m.result != store.Refused:
+		"a write sent twice on the way taken for refused", "internal/commit/place.go",
+		`		case m.Result != store.Refused:
 		case shows:`,
-		`		case m.result != store.Refused:
+		`		case m.Result != store.Refused:
 		case shows && false:`, "",
 	},
 	{
-		"a group commits what a failed function has done", "internal/commit/group.go",
+		"a group commits what a failed function has done", "internal/txn/group.go",
 		`	case !r.good:`,
 		`	case !r.good && len(r.tx.entries) == 0:`, "crowd",
 	},
 	{
-		"a group commits what a rider has done who left before", "internal/commit/group.go",
+		"a group commits what a rider has done who left before", "internal/txn/group.go",
 		`		if r.ride.Gone() {
 			return false
 		}
@@ -309,7 +311,7 @@ var bugs = []bug{
 // without`, "crowd",
 	},
 	{
-		"a rider leaves a committing group without doubt", "internal/commit/group.go",
+		"a rider leaves a committing group without doubt", "internal/txn/group.go",
 		`	if !g.committing {
 		return err
 	}
@@ -320,14 +322,14 @@ var bugs = []bug{
 	t.e`, "crowd",
 	},
 	{
-		"a group forgets what its riders have read", "internal/commit/group.go",
+		"a group forgets what its riders have read", "internal/txn/group.go",
 		`		} else {
 			own := *e`,
 		`		} else if own := *e; e.op != opNone {
 			own = *e`, "crowd",
 	},
 	{
-		"a group forgets what riders before have done to a key", "internal/commit/group.go",
+		"a group forgets what riders before have done to a key", "internal/txn/group.go",
 		`		*e = *src
 		e.fetch, e.lent = nil, true
 `,
@@ -335,9 +337,10 @@ var bugs = []bug{
 `, "crowd",
 	},
 	{
-		"a range not validated", "internal/commit/range.go",
-		`	if stale = stale || staleSpans; !stale {`,
-		`	if _ = staleSpans; !stale {`, "",
+		"a range not validated", "internal/commit/validate.go",
+		`	if found.Stale = found.Now != nil || staleSpans; !found.Stale {`,
+		`	if found.Stale = found.Now != nil; !found.Stale {
+		_ = staleSpans`, "",
 	},
 	{
 		"a scan validated up to the last key fetched", "internal/scan/span.go",
@@ -362,39 +365,39 @@ var bugs = []bug{
 		`	case seen.Version == now.Version && !now.damaged:`, "range",
 	},
 	{
-		"weak scans of two instants", "internal/commit/range.go",
+		"weak scans of two instants", "internal/txn/scan.go",
 		`if s.At().IsZero() || !s.At().Equal(at) {`,
 		`if s == nil {`, "range",
 	},
 	{
-		"a commit write's mark without the last key", "internal/commit/escalate.go",
-		`	return cell.Amend(m.landed.Cell, a.intent(m))
+		"a commit write's mark without the last key", "internal/commit/validate.go",
+		`	return cell.Amend(m.Landed.Cell, a.intent(m))
 `,
 		`	in := a.intent(m)
 	if len(in.List) > 2 {
 		in.List = in.List[:len(in.List)-1]
 	}
-	return cell.Amend(m.landed.Cell, in)
+	return cell.Amend(m.Landed.Cell, in)
 `, "escalate",
 	},
 	{
 		"the function not run again on locked values", "internal/commit/locks.go",
-		`if !e.outdated(m.base) {`,
+		`if !r.Outdated(m.Base) {`,
 		`if true {`, "",
 	},
 	{
 		"a lock that is not given its value", "internal/commit/locks.go",
-		`		if m.action == cell.Lock {
+		`		if m.Action == cell.Lock {
 			return nil`,
-		`		if m != l.a.members[1] || m.action == cell.Lock {
+		`		if m != a.members[1] || m.Action == cell.Lock {
 			return nil`, "",
 	},
 	{
-		"an intent not sent after the hot one", "internal/commit/attempt.go",
-		`	first, a.unsent = a.unsent, nil
-	return`,
-		`	first, a.unsent = a.unsent[1:], nil
-	return`, "",
+		"an intent not sent after the hot one", "internal/commit/place.go",
+		`	return a.place(rest)
+`,
+		`	return a.place(rest[1:])
+`, "",
 	},
 	{
 		"a member at its expected version taken for landed", "internal/resolve/status.go",

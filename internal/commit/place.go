@@ -1,0 +1,205 @@
+package commit
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+)
+
+// yieldPart is the part of a write's latency that a first attempt leaves to others who want
+// the same hot key.
+const yieldPart = 4
+
+// placeAll sends the attempt's writes, until all have landed (undecided) or the attempt has
+// ended. For one that is parallel or direct, all landed is the commit point.
+func (a *attempt) placeAll() verdict {
+	first := a.hotFirst()
+	if len(a.unsent) > 0 {
+		if err := a.yield(); err != nil {
+			return dead(err)
+		}
+	}
+	if v := a.place(first); v.ended() || len(a.unsent) == 0 {
+		return v
+	}
+	rest := a.unsent
+	for _, m := range rest {
+		m.Unsent = false
+	}
+	a.unsent = nil
+	return a.place(rest)
+}
+
+// yield lets those go first that have failed more often.
+func (a *attempt) yield() error {
+	d := a.st.PutLatency() / yieldPart
+	return a.rt.Sleep(a.ctx, d/time.Duration(1+a.plan.Failures))
+}
+
+// hotFirst are the members that are written first: the hot one with the smallest name, or
+// all. Rivals meet there, instead of each taking half of the keys.
+func (a *attempt) hotFirst() []*Member {
+	for i, m := range a.members {
+		if len(a.members) > 1 && a.rs.Hot(m.Name) {
+			a.partial = true
+			a.unsent = slices.Concat(a.members[:i], a.members[i+1:])
+			for _, m := range a.unsent {
+				m.Result, m.Unsent = store.NotApplied, true
+			}
+			return a.members[i : i+1]
+		}
+	}
+	return a.members
+}
+
+// place sends the writes of some members in one wave, and again those that may not have
+// landed.
+func (a *attempt) place(todo []*Member) verdict {
+	for tries := 0; ; tries++ {
+		if a.expired() {
+			return a.late(tries)
+		}
+		a.sendAll(todo)
+		w := answersOf(todo)
+		switch {
+		case w.failed != nil:
+			return dead(w.failed)
+		case w.refused:
+			echoes, proof, err := a.reread()
+			switch {
+			case proof:
+				return dead(err)
+			case err != nil:
+				return a.leave(err)
+			}
+			w.unknown, w.cause = append(w.unknown, echoes...), errEcho
+		case len(w.unknown) == 0:
+			return undecided
+		}
+		again, v := a.clarify(w.unknown, w.cause)
+		if v.ended() || len(again) == 0 {
+			return v
+		}
+		todo = again
+		if v := a.pause(tries, w.cause); v.ended() {
+			return v
+		}
+	}
+}
+
+func (a *attempt) sendAll(todo []*Member) {
+	ctx, cancel := a.st.Bounded(a.ctx)
+	_ = seam.Each(a.rt, len(todo), func(i int) error {
+		a.send(ctx, todo[i])
+		return nil
+	})
+	cancel()
+	for _, m := range todo {
+		a.landedAt(m.Landed.Told)
+	}
+}
+
+func (a *attempt) send(ctx context.Context, m *Member) {
+	m.Result, m.Landed, m.err = a.rs.Send(ctx, m.write)
+	if m.err != nil && a.ctx.Err() == nil {
+		m.err = store.NotTheCallers(m.err)
+	}
+}
+
+// answers are those of a wave. A write that was sent once and refused, or
+// that certainly was not applied and will not be sent again, proves the attempt
+// dead, whatever the others came to.
+type answers struct {
+	refused bool
+	// failed is why a write was not applied; unknown are those that may have been, for the
+	// cause.
+	failed  error
+	unknown []*Member
+	cause   error
+}
+
+func answersOf(sent []*Member) (w answers) {
+	for _, m := range sent {
+		switch m.Result {
+		case store.Refused:
+			w.refused = true
+		case store.NotApplied:
+			if w.failed == nil {
+				w.failed = m.err
+			}
+		case store.Unknown:
+			if w.unknown = append(w.unknown, m); w.cause == nil {
+				w.cause = m.err
+			}
+		}
+	}
+	return w
+}
+
+// reread reads the cells that have not been written, together with the keys only read, in
+// one parallel round, after some of them have refused the attempt's write. That proves it
+// dead, unless the write has been sent twice by somebody on the way, and what was refused
+// is the echo: then the cell shows the attempt, or does not tell, since it has been written
+// cell.RecentMax times since, or was only locked. Unless some member proves the attempt dead,
+// such members are returned, as of unknown outcome. With an error, which may concern one cell
+// alone, another may still have proved it.
+func (a *attempt) reread() (echoes []*Member, proof bool, err error) {
+	missed := make([]*Member, 0, len(a.plan.Members))
+	for _, m := range a.plan.Members {
+		if m.Result != store.Applied {
+			missed = append(missed, m)
+		}
+	}
+	reads := a.plan.Reads
+	a.found.Now = make([]resolve.Reading, len(reads))
+	err = seam.Each(a.rt, len(missed)+len(reads), func(i int) (err error) {
+		if i < len(missed) {
+			missed[i].Seen, err = a.look(missed[i])
+			return err
+		}
+		i -= len(missed)
+		a.found.Now[i], err = a.rs.Effective(a.ctx, reads[i].Name, a.plan.validator())
+		return err
+	})
+	var silent []*Member
+	for _, m := range missed {
+		if m.Seen.Cell == nil {
+			continue // it could not be read
+		}
+		told := m.tells(a.id, m.Seen, true)
+		shows := told == cell.HoldsIntent || told == cell.ProvesCommitted
+		switch {
+		case m.Result == store.Unknown && told == cell.HoldsIntent: // it has landed
+			a.rs.Replaced(m.write)
+			a.landed(m, m.Seen)
+		case m.Result != store.Refused:
+		case shows:
+			m.Result = store.Unknown
+			echoes = append(echoes, m)
+		case told == cell.ProvesDead && (!a.expired() || !a.mayCommit()):
+			proof = true
+		default:
+			silent = append(silent, m)
+		}
+	}
+	if proof = proof || a.st.SendsOnce(); proof || err != nil {
+		return nil, proof, err
+	}
+	for _, m := range silent {
+		m.Result = store.Unknown
+	}
+	return append(echoes, silent...), false, nil
+}
+
+// look reads a member's cell. One that has refused the write is not what was known of it.
+func (a *attempt) look(m *Member) (store.Snapshot, error) {
+	if m.Result == store.Refused {
+		return a.rs.Fetch(a.ctx, m.Name)
+	}
+	return a.rs.Read(a.ctx, m.Name)
+}

@@ -1,0 +1,72 @@
+package txn_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/faulty"
+	"github.com/strictkv/strictkv/internal/txn"
+)
+
+// A write is sent twice by somebody on the way, and the answer is that of the second copy,
+// which was refused: it is no proof that the attempt is dead.
+func TestEchoIsNoProof(t *testing.T) {
+	lock := func(tx *txn.Tx) error {
+		if err := tx.Lock([]string{"=b"}); err != nil {
+			return err
+		}
+		return update("new", "=a")(tx)
+	}
+	for name, x := range map[string]struct {
+		fn   func(tx *txn.Tx) error
+		echo string
+		nth  int
+	}{
+		"direct":                {update("new", "=a"), "=a", 0},
+		"parallel, the primary": {update("new", "=a", "=b"), "=a", 0},
+		"parallel, another":     {update("new", "=a", "=b"), "=b", 0},
+		"a lock":                {lock, "=b", 0},
+		"validated, an intent":  {copyOf("=r", "=a", "=b"), "=b", 0},
+		"the commit write":      {copyOf("=r", "=a", "=b"), "=a", 1},
+	} {
+		// meanwhile is what happens before the owner looks again.
+		for meanwhile, happens := range map[string]func(w *world){
+			"nothing": func(*world) {},
+			"others settle it": func(w *world) {
+				other := w.handle()
+				_, err := other.tx(context.Background(), func(tx *txn.Tx) error {
+					return tx.Lock([]string{"=a", "=b"})
+				})
+				require.NoError(w.T, err)
+				other.drain()
+			},
+		} {
+			t.Run(name+", "+meanwhile, func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					w.Value(1, "=a", "=b", "=r")
+					h := w.handle()
+					h.After(faulty.Put, x.echo, x.nth, func(a *faulty.Answer) {
+						require.NoError(t, a.Err)
+						a.Stamp, a.Err = backend.Stamp{}, backend.ErrPrecondition
+						happens(w)
+					})
+					runs, err := h.tx(context.Background(), x.fn)
+					require.NoError(t, err)
+					if meanwhile == "nothing" {
+						assert.Equal(t, 1, runs)
+					}
+					h.drain()
+					a, _ := w.Cell("=a")
+					assert.Nil(t, a.Intent)
+					assert.Len(t, a.Recent, 2, "committed once")
+					b, _ := w.Cell("=b")
+					assert.Nil(t, b.Intent)
+				})
+			})
+		}
+	}
+}

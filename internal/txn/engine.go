@@ -1,0 +1,160 @@
+// Package txn runs one transaction: it calls the user's function, collects what it reads and
+// writes, has package commit make an attempt of that, and decides what follows: to return, to
+// try again, or to run the function again.
+//
+//   - Reads only: the read set is validated; a single key that was read from the
+//     store needs no validation.
+//   - Else an attempt of one of the kinds that package commit describes.
+//   - Transactions of one handle that want the same keys wait for each other, and commit
+//     together where they can.
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/scan"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/turn"
+)
+
+// Engine runs transactions on one database.
+type Engine struct {
+	st      *store.Store
+	rs      *resolve.Resolver
+	rt      seam.Runtime
+	stats   Stats
+	scans   *scan.Scanner
+	commits *commit.Committer
+	// memory is what scans with a staleness bound are served from.
+	memory scan.Memory
+	// inlineMax is the size in bytes up to which a value lives in its key's cell.
+	inlineMax int
+	// line is where transactions wait for others of this handle.
+	line *turn.Line[*txn]
+}
+
+// Stats count the transactions of an Engine.
+type Stats struct {
+	// Committed counts transactions that wrote; ReadOnly those that did not.
+	Committed, ReadOnly atomic.Int64
+	// Failed counts transactions that ended with an error of the user's function,
+	// InDoubt those whose outcome stayed unknown.
+	Failed, InDoubt atomic.Int64
+	commit.Counts
+	// Escalated counts transactions that have taken locks.
+	Escalated atomic.Int64
+	// StaleReads counts runs of the function that were repeated since something
+	// read had changed.
+	StaleReads atomic.Int64
+	// Grouped counts transactions that committed together with others of this handle.
+	Grouped atomic.Int64
+	// Hits and Misses count reads served from the cache, and reads that needed a
+	// request.
+	Hits, Misses atomic.Int64
+}
+
+// New returns an Engine. Values of more than inlineMax bytes become external.
+func New(st *store.Store, rs *resolve.Resolver, inlineMax int) *Engine {
+	rt := st.Runtime()
+	e := &Engine{
+		st: st, rs: rs, rt: rt, inlineMax: inlineMax, scans: scan.New(st, rs),
+		line: turn.NewLine[*txn](rt),
+	}
+	e.commits = commit.New(commit.Options{
+		Store: st, Resolver: rs, Scanner: e.scans, Memory: &e.memory, Counts: &e.stats.Counts,
+	})
+	return e
+}
+
+// Stats are the counters.
+func (e *Engine) Stats() *Stats { return &e.stats }
+
+// Options of one transaction.
+type Options struct {
+	// ReadOnly forbids writes.
+	ReadOnly bool
+	// Staleness lets reads be served from what was current at one instant at most
+	// that long ago; 0 is strong. Only with ReadOnly.
+	Staleness time.Duration
+	// MaxAttempts, if not 0, ends the transaction with ErrConflict after so many
+	// attempts.
+	MaxAttempts int
+}
+
+// Read reads one key outside a transaction: linearizable in one request, or, with a
+// staleness bound, from the cache, if what that holds is known to have been current
+// within it. The bound counts from when the request that proved it was sent.
+func (e *Engine) Read(
+	ctx context.Context, name string, staleness time.Duration,
+) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	rd, ok := resolve.Reading{}, false
+	if staleness > 0 {
+		rd, ok = e.rs.Cached(name)
+		ok = ok && e.st.Fresh(rd.Until, e.rt.Now(), staleness)
+	}
+	if ok {
+		e.stats.Hits.Add(1)
+	} else {
+		var err error
+		e.stats.Misses.Add(1)
+		if rd, err = e.rs.Shared(ctx, name, e.st.Tick()); err != nil {
+			return nil, err
+		}
+	}
+	e.stats.ReadOnly.Add(1)
+	return e.bytes(ctx, rd)
+}
+
+// bytes returns the value of a cell that was read, a copy of it. If its external value
+// has been replaced meanwhile, it is that of the cell as it is now.
+func (e *Engine) bytes(ctx context.Context, rd resolve.Reading) ([]byte, error) {
+	for range vanishedMax {
+		v, _ := rd.Effective()
+		switch v.Kind {
+		case cell.Absent:
+			return nil, backend.ErrNotFound
+		case cell.Inline:
+			return append(make([]byte, 0, len(v.Data)), v.Data...), nil
+		}
+		data, err := e.download(ctx, rd.Name, v)
+		if !errors.Is(err, store.ErrMissing) {
+			return data, err
+		}
+		if rd, err = e.lookAgain(ctx, rd.Name, v); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("value replaced %d times while it was read: %w",
+		vanishedMax, backend.ErrUnavailable)
+}
+
+// Remove deletes a key in a transaction of its own, and tells whether it had a value, which
+// is not fetched: two requests, or one if it had none. It waits while too much is left to
+// the background, where the external values of deleted keys are removed.
+func (e *Engine) Remove(ctx context.Context, name string) (had bool, err error) {
+	if err := e.rs.Admit(ctx); err != nil {
+		return false, err
+	}
+	err = e.Run(ctx, Options{}, func(tx *Tx) error {
+		had = false
+		x, err := tx.record(name)
+		if err != nil || x.value.Kind == cell.Absent {
+			return err
+		}
+		had = true
+		return tx.Delete(name)
+	})
+	return had && err == nil, err
+}

@@ -1,0 +1,209 @@
+package txn
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/store"
+)
+
+// Limits of escalation.
+const (
+	// escalateAfter is the number of failed attempts after which a transaction takes locks;
+	// tornMax is the number of members that refused those that had placed an intent.
+	escalateAfter = 20
+	tornMax       = 3
+)
+
+// escalates reports whether the transaction is to take locks. One key alone needs none: to
+// lock it is as difficult as to write it. Locks do not protect ranges: a transaction that
+// has scanned takes none, and gives up those that it has.
+func (t *txn) escalates(tx *Tx) bool {
+	if len(tx.spans) > 0 {
+		t.release()
+		return false
+	}
+	if t.locks != nil {
+		return true
+	}
+	if t.failures < escalateAfter && t.torn < tornMax || t.tooWide {
+		return false
+	}
+	n := len(tx.used())
+	return n > 1 && n <= cell.MembersMax
+}
+
+// tear counts what refused an attempt of which some intent had landed. In the first, the
+// values in the cache may have been old: however many those are, they count for one. Behind
+// a hot member they may be once more.
+func (t *txn) tear(r commit.Result) {
+	landed, refused := 0, 0
+	for _, m := range r.Members {
+		switch m.Result {
+		case store.Refused:
+			refused++
+		case store.Applied:
+			landed++
+		}
+	}
+	switch {
+	case landed == 0:
+	case t.failures == 0:
+		t.torn++
+	case r.Partial:
+		t.torn += min(refused, tornMax-1)
+	default:
+		t.torn += max(refused, 1)
+	}
+}
+
+// used are the entries that were read or written, in name order.
+func (tx *Tx) used() []*entry {
+	var used []*entry
+	for _, e := range tx.entries {
+		if e.Seen || e.op != opNone {
+			used = append(used, e)
+		}
+	}
+	slices.SortFunc(used, byName)
+	return used
+}
+
+// commitLocked commits under locks. done is false if the function must run again, under
+// the locks that the transaction then has.
+func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
+	if err := t.uploaded(tx); err != nil {
+		return true, err
+	}
+	used := tx.used()
+	if t.locks == nil {
+		if err := t.escalate(used); err != nil {
+			return true, err
+		}
+	}
+	members, changed := membersOf(used), false
+	if err = t.locks.Take(members); err == nil {
+		changed, err = t.outdated(used)
+	}
+	t.tooWide = len(t.locks.Members()) > cell.MembersMax
+	switch {
+	case errors.Is(err, commit.ErrLost):
+		return t.lockAgain()
+	case err != nil:
+		return true, err
+	case changed:
+		t.rerun(StaleRead)
+		return false, nil
+	case needless(t.locks.Members()):
+		t.readLocked(used)
+		return t.finishReads(tx, nil)
+	case t.group != nil && !t.group.seal():
+		return false, nil
+	}
+	if err = t.locks.Finish(); errors.Is(err, commit.ErrLost) {
+		return t.lockAgain()
+	} else if err != nil {
+		return true, err
+	}
+	r := t.locks.Commit()
+	t.locks, t.fresh = nil, nil
+	return t.conclude(r)
+}
+
+// outdated reports whether the function must run again, on the locked values: these are fresh.
+func (t *txn) outdated(used []*entry) (changed bool, err error) {
+	seen := make([]*commit.Read, len(used))
+	for i, e := range used {
+		seen[i] = &e.Read
+	}
+	if changed, err = t.locks.Outdated(seen); err != nil {
+		return changed, err
+	}
+	members := t.locks.Members()
+	t.fresh = make(map[string]resolve.Reading, len(members))
+	for _, m := range members {
+		t.fresh[m.Name] = m.Base
+	}
+	return changed, nil
+}
+
+// readLocked makes the locked keys part of the read set.
+func (t *txn) readLocked(used []*entry) {
+	for _, e := range used {
+		if !e.Seen {
+			e.setRead(t.fresh[e.Name])
+		}
+	}
+}
+
+// lockAgain gives up lost locks: the function runs again, and takes new ones.
+func (t *txn) lockAgain() (done bool, err error) {
+	t.release()
+	t.fresh, t.why = nil, LocksLost
+	err = t.failed()
+	return err != nil, err
+}
+
+// release gives up the locks, if there are any.
+func (t *txn) release() {
+	if l := t.locks; l != nil {
+		t.locks = nil
+		t.mourn(l.Release())
+	}
+}
+
+// escalate locks the first key: the hot one with the smallest name, where rivals meet, or
+// the one with the smallest name. It ranks the transaction before all that have not escalated.
+func (t *txn) escalate(used []*entry) error {
+	if t.priority.Escalate() {
+		t.e.stats.Escalated.Add(1)
+	}
+	if err := t.e.rs.Admit(t.ctx); err != nil {
+		return err
+	}
+	hot := func(e *entry) bool { return t.e.rs.Hot(e.Name) }
+	first := max(slices.IndexFunc(used, hot), 0)
+	for refusals := 0; t.locks == nil; refusals++ {
+		if err := t.lockFirst(used, first, refusals); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockFirst tries to lock the first key, after so many refusals.
+func (t *txn) lockFirst(used []*entry, first, refusals int) error {
+	p := t.attempt()
+	p.Members = make([]*commit.Member, len(used))
+	for i, e := range used {
+		p.Members[i] = commit.NewLock(e.Name, e.Base)
+	}
+	if t.o.MaxAttempts > 0 { // of several that race, each counts
+		refusals = 0
+	}
+	got := t.e.commits.Lock(t.ctx, p, p.Members[first], refusals)
+	t.locks = got.Locks
+	for i, m := range p.Members {
+		if m.Seen.Cell != nil {
+			used[i].Base = t.e.rs.Known(m.Seen)
+		}
+	}
+	var refused []*commit.Member
+	for _, r := range got.Died {
+		t.mourn(r)
+		refused = append(refused, r.Members...)
+		if err := t.failed(); got.Err == nil {
+			got.Err = err
+		}
+	}
+	if t.locks != nil {
+		return nil
+	}
+	if got.Err == nil {
+		got.Err = t.blocked(refused)
+	}
+	return got.Err
+}

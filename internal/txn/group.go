@@ -1,0 +1,409 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/turn"
+)
+
+// Limits of waiting for others of the same handle.
+const (
+	// turnMax is how long a transaction waits for its turn. Then it goes on without: it may
+	// have been started within the function of one that it waits for.
+	turnMax = 5 * time.Second
+	// gatherPart is the part of a PUT's latency that a group waits for those who have been
+	// in the groups before it and are expected to come again. Less than gatherMin is not
+	// worth a timer; after gatherMax, their intents would be resolved instead of folded.
+	gatherPart = 16
+	gatherMin  = 20 * time.Microsecond
+	gatherMax  = 4 * time.Millisecond
+	// collectMax is how long a group runs functions before it commits what it has.
+	collectMax = 250 * time.Millisecond
+	// slowTries is how often a transaction whose function takes longer than that may fail
+	// before it has the turn while its function runs. If that takes longer than turnMax, the
+	// others would not wait for it anyway.
+	slowTries = 3
+)
+
+// errNobody ends a group that nobody is left in.
+var errNobody = errors.New("nobody is left in the group")
+
+// group is several transactions of one handle that commit in one attempt. While they wait
+// for their turn, nothing is done. Then a transaction of its own, t, runs their functions,
+// each on what those before have staged, and commits the sum: they are serialized in this
+// order, at the instant of its commit. If an attempt fails, their functions are run again.
+//
+// A function runs on the goroutine of its caller. One that fails, panics, stages an
+// external value, scans, or takes too long is left out, with all that it has done: it goes on
+// by itself. If the caller leaves before the group begins to commit, the functions of the
+// others are run again, without his.
+type group struct {
+	t *txn
+
+	mu     seam.Mutex // guards all below
+	cancel context.CancelFunc
+	riders []*txn
+	// left is how many of them have gone; committing says that an attempt is under way which
+	// may have committed what they did.
+	left       int
+	committing bool
+}
+
+// ride is a transaction's place in a group.
+type ride struct {
+	turn.Ride
+	// The rest is written by one side while the other waits for its orders or its report.
+	group *group
+	tx    *Tx // the run that is wanted, or was
+	ran   seam.Event
+	good  bool // the function returned nil, and what it did can be committed with others'
+	err   error
+}
+
+// takeTurn waits until the handle's other transactions that want the same cells have
+// committed. It returns now if the run of the function can be committed. Otherwise the
+// transaction is done, as others have committed it, or the function must run again.
+func (t *txn) takeTurn(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
+	switch {
+	case t.solo, t.turn != nil, t.slow && t.failures < slowTries:
+		return true, false, nil
+	case t.locks != nil: // those who have the turn may be waiting for them
+		return true, false, nil
+	}
+	var w, r [4]string
+	writes, reads := w[:0], r[:0]
+	share := t.o.MaxAttempts == 0 && len(tx.spans) == 0 && !t.slow
+	for _, e := range tx.entries {
+		switch {
+		case e.op != opNone:
+			writes = append(writes, e.Name)
+			share = share && e.upload == nil
+		case e.Seen:
+			reads = append(reads, e.Name)
+		}
+	}
+	for again := true; again; {
+		own := &t.own
+		if t.lined { // that may still be in use
+			own = new(turn.Turn[*txn])
+		}
+		t.lined = true
+		place, how := t.e.line.Enter(own, t, share, writes, reads)
+		switch how {
+		case turn.Alone:
+			t.turn = place
+			return true, false, nil
+		case turn.First:
+			t.e.rs.Go(func(life context.Context) { t.e.drive(life, place) })
+		}
+		again, done, err = t.rideIn(place, fn)
+	}
+	t.fresh, t.why = nil, Regrouped
+	return false, done, err
+}
+
+// rideIn waits for the turn, and does what the group wants. If that has had no time for the
+// function, another place in line is to be taken at once.
+func (t *txn) rideIn(
+	place *turn.Turn[*txn], fn func(*Tx) error,
+) (again, done bool, err error) {
+	ctx, cancel := t.e.rt.WithTimeout(t.ctx, turnMax)
+	defer cancel()
+	var begun time.Time // of the last run
+	for {
+		o, err := t.ride.Next(ctx, t.e.rt)
+		if err != nil {
+			if left, err := t.stepOut(place); left {
+				return false, err != nil, err
+			}
+			ctx = t.ctx // the group is at work, which has limits of its own
+			continue
+		}
+		switch o {
+		case turn.Run:
+			begun = t.e.rt.Now()
+			t.runAlong(fn)
+		case turn.Go:
+			t.turn = place
+			return false, false, nil
+		case turn.Slow:
+			t.slow, t.solo = true, t.e.rt.Now().Sub(begun) >= turnMax
+			return false, false, nil
+		case turn.Solo:
+			t.solo = true
+			return false, false, nil
+		case turn.Again:
+			return true, false, nil
+		case turn.End:
+			return false, true, t.ride.err
+		}
+	}
+}
+
+// stepOut leaves the turn, as the caller leaves, or has waited too long. For that reason he
+// does not leave a group that is at work.
+func (t *txn) stepOut(place *turn.Turn[*txn]) (left bool, err error) {
+	err = t.ctx.Err()
+	if t.e.line.Leave(place, t) {
+		t.solo = true
+		return true, err
+	}
+	if err == nil || !t.ride.Quit() {
+		return false, nil
+	}
+	return true, t.ride.group.without(t, err)
+}
+
+// runAlong runs the function for the group.
+func (t *txn) runAlong(fn func(*Tx) error) {
+	r := &t.ride
+	r.good = false
+	defer r.ran.Set() // if it panics, too
+	r.good = r.tx.call(fn) == nil && r.tx.sound()
+}
+
+// drive waits until a turn has come, and sees to it that its riders commit; and so on, as
+// long as they come again.
+func (e *Engine) drive(life context.Context, place *turn.Turn[*txn]) {
+	for place != nil {
+		if ready := place.Ready(); ready != nil {
+			_ = ready.Wait(context.Background()) // which never ends
+		}
+		e.gather(life, place)
+		g := &group{}
+		g.riders = e.line.Close(place, func(t *txn) { t.ride.group = g })
+		// The eldest first: there may be no time for all, every time.
+		slices.SortStableFunc(g.riders, func(a, b *txn) int { return a.start.Compare(b.start) })
+		switch n := len(g.riders); {
+		case n == 1 && g.riders[0].ride.Tell(turn.Go):
+			return // the turn is the rider's now
+		case n > 1:
+			err := g.commit(e)
+			place = e.line.Done(place)
+			g.end(err)
+		default:
+			place = e.line.Done(place)
+		}
+	}
+}
+
+// gather waits a moment for those who are expected to come again.
+func (e *Engine) gather(life context.Context, place *turn.Turn[*txn]) {
+	d := min(e.st.PutLatency()/gatherPart, gatherMax)
+	if d < gatherMin {
+		return
+	}
+	if full := e.line.Full(place); full != nil {
+		ctx, cancel := e.rt.WithTimeout(life, d)
+		defer cancel()
+		_ = full.Wait(ctx)
+	}
+}
+
+// commit runs the transaction that commits for all.
+func (g *group) commit(e *Engine) error {
+	ctx, cancel := e.rt.WithCancel(context.WithoutCancel(g.riders[0].ctx))
+	defer cancel()
+	g.t = e.begin(ctx)
+	g.t.solo, g.t.group = true, g
+	for _, r := range g.riders {
+		// The tie-break stays its own: one of them may go on by itself, and two attempts of
+		// one rank would wait for each other.
+		g.t.priority.Time = min(g.t.priority.Time, r.priority.Time)
+	}
+	g.mu.Lock()
+	g.cancel = cancel
+	g.mu.Unlock()
+	return g.t.run(g.collect)
+}
+
+// collect runs the functions, one after another, until it has those of riders who all are
+// there.
+func (g *group) collect(tx *Tx) error {
+	rt := g.t.e.rt
+	for {
+		g.mu.Lock()
+		riders := g.riders
+		g.mu.Unlock()
+		tx.forget()
+		var kept []*txn
+		until := rt.Now().Add(collectMax)
+		for _, r := range riders {
+			if len(kept) > 0 && !rt.Now().Before(until) {
+				r.ride.Tell(turn.Again)
+			} else if g.runOf(r, tx) {
+				kept = append(kept, r)
+			}
+		}
+		if g.settle(kept) {
+			return nil
+		}
+		if len(kept) == 0 {
+			return errNobody
+		}
+	}
+}
+
+// runOf has a rider run its function on top of tx, and merges what that did. It tells
+// whether the rider stays in the group.
+func (g *group) runOf(t *txn, tx *Tx) bool {
+	r, rt := &t.ride, g.t.e.rt
+	if r.Gone() {
+		return false
+	}
+	ran := rt.NewEvent()
+	r.tx, r.ran = &Tx{t: t, why: Regrouped, fresh: tx.fresh, base: tx}, ran
+	if !r.Tell(turn.Run) {
+		return false
+	}
+	ctx, cancel := rt.WithTimeout(context.Background(), collectMax)
+	defer cancel()
+	switch {
+	case ran.Wait(ctx) != nil:
+		r.Tell(turn.Slow) // once it has returned
+		return false
+	case !r.good:
+		r.Tell(turn.Solo)
+		return false
+	}
+	tx.merge(r.tx)
+	return true
+}
+
+// settle makes those the riders whose functions have run, if there are any, and all still are.
+func (g *group) settle(riders []*txn) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.riders, g.left = riders, 0
+	return len(riders) > 0 && g.completeLocked()
+}
+
+// seal begins to send what commits, if all riders still are there: who leaves from now on is
+// in doubt. Else the functions of the others are to be run again.
+func (g *group) seal() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.committing = g.completeLocked()
+	return g.committing
+}
+
+// unseal says that what was sent has come to nothing.
+func (g *group) unseal() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.committing = false
+}
+
+func (g *group) completeLocked() bool {
+	for _, r := range g.riders {
+		if r.ride.Gone() {
+			return false
+		}
+	}
+	return true
+}
+
+// without is the error of a rider that has left. If the group is committing, it may commit
+// what he has done, too. When nobody is left, it gives up.
+func (g *group) without(t *txn, err error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !slices.Contains(g.riders, t) {
+		return err
+	}
+	if g.left++; g.left == len(g.riders) && g.cancel != nil {
+		g.cancel()
+	}
+	if !g.committing {
+		return err
+	}
+	t.e.stats.InDoubt.Add(1)
+	return &InDoubtError{Names: t.ride.tx.changed(), Err: err}
+}
+
+// end tells the riders what the group has come to.
+func (g *group) end(err error) {
+	var doubt *InDoubtError
+	inDoubt := errors.As(err, &doubt)
+	stats := &g.t.e.stats
+	g.mu.Lock()
+	left := g.left // they have been told already
+	g.mu.Unlock()
+	switch n := int64(len(g.riders)-left) - 1; {
+	case inDoubt:
+		stats.InDoubt.Add(n)
+	case err == nil && g.t.linked == nil:
+		stats.ReadOnly.Add(n)
+	case err == nil:
+		stats.Committed.Add(n)
+		stats.Grouped.Add(n + 1)
+	}
+	for _, r := range g.riders {
+		o := turn.End
+		switch {
+		case inDoubt:
+			r.ride.err = &InDoubtError{
+				Attempt: doubt.Attempt, Names: r.ride.tx.changed(), Err: doubt.Err,
+			}
+		case err != nil: // not applied; whom it concerns will find out
+			o = turn.Solo
+		}
+		r.ride.Tell(o)
+	}
+}
+
+// sound tells whether a run can be committed with others'.
+func (tx *Tx) sound() bool {
+	for _, e := range tx.entries {
+		if e.upload != nil || e.fetchErr != nil {
+			return false
+		}
+	}
+	return tx.broken == nil && tx.failure == nil && len(tx.vanished)+len(tx.spans) == 0
+}
+
+// changed are the names of the keys written by the run itself.
+func (tx *Tx) changed() []string {
+	var names []string
+	for _, e := range tx.entries {
+		if !e.lent && e.own() {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// copyTo makes an entry what the transactions before have made of the key.
+func (tx *Tx) copyTo(e *entry) {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if src := tx.findLocked(e.Name); src != nil && !tx.done {
+		*e = *src
+		e.fetch, e.lent = nil, true
+	}
+}
+
+// merge adds what a run on top of tx has done: copies, as the run keeps its own.
+func (tx *Tx) merge(run *Tx) {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	for _, e := range run.entries {
+		if old := tx.findLocked(e.Name); old != nil {
+			*old = *e
+		} else {
+			own := *e
+			tx.addLocked(&own)
+		}
+	}
+}
+
+// forget empties the read set and the write set.
+func (tx *Tx) forget() {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	tx.entries, tx.index = nil, nil
+}

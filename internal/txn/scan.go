@@ -1,0 +1,298 @@
+package txn
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/scan"
+	"github.com/strictkv/strictkv/internal/seam"
+)
+
+// ScannedMax is how many names, tombstones included, the scans of one transaction may go
+// through.
+const ScannedMax = 1 << 20
+
+// ranges is the part of a read set that scans make.
+type ranges struct {
+	// spans are what was consumed.
+	spans []*scan.Span
+	// walks are under way. What the last validation has listed is known to them.
+	walks []*scan.Walker
+	known []*scan.Listing
+	// scanned counts names, kept the bytes of values that spans keep.
+	scanned int
+	kept    int64
+	// written are the keys of the write set that have a value or a deletion, in order,
+	// once there is a span.
+	written []string
+}
+
+// Scan yields the keys of a range that have a value, by the names of their cells, with
+// their values, copies of them. It sees what the transaction has written itself, also
+// meanwhile, if that is ahead of its position. It ends when yield returns false.
+func (tx *Tx) Scan(r scan.Range, yield func(name string, value []byte) bool) error {
+	s, err := tx.startScan(r)
+	if err != nil {
+		return err
+	}
+	defer s.walk.Stop()
+	for n := 0; r.Limit == 0 || n < r.Limit; n++ {
+		name, value, ok, err := s.next()
+		if err != nil || !ok {
+			return err
+		}
+		if !yield(name, value) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// scanning is a scan that is under way.
+type scanning struct {
+	tx   *Tx
+	r    scan.Range
+	walk *scan.Walker
+	span *scan.Span
+	// at is the name of the last key yielded, or passed over.
+	at string
+	// head is the next cell of the walk, if it was taken out; ended says that there is none.
+	head  *scan.Item
+	ended bool
+}
+
+func (tx *Tx) startScan(r scan.Range) (*scanning, error) {
+	t := tx.t
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if err := tx.usableLocked(); err != nil {
+		return nil, err
+	}
+	t.e.memory.Use()
+	o := scan.WalkOptions{Known: tx.known}
+	if t.o.Staleness > 0 && len(o.Known) == 0 {
+		since := t.start.Add(-t.o.Staleness)
+		if trusted := t.e.st.Trusted(); trusted.After(since) {
+			since = trusted
+		}
+		o.Known = t.e.memory.Recall(r, since)
+	}
+	s := &scanning{tx: tx, r: r, span: scan.NewSpan(r, &tx.kept)}
+	s.walk = t.e.scans.Walk(t.ctx, r, o)
+	if len(tx.spans) == 0 {
+		tx.written = nil
+		for _, e := range tx.entries {
+			if e.own() {
+				tx.written = append(tx.written, e.Name)
+			}
+		}
+		slices.Sort(tx.written)
+	}
+	tx.spans, tx.walks = append(tx.spans, s.span), append(tx.walks, s.walk)
+	return s, nil
+}
+
+// own tells whether the transaction has written the key: it sees that, and not the store.
+func (e *entry) own() bool { return e.op == opPut || e.op == opDelete }
+
+// wroteLocked notes a key that the transaction has written, for its scans. The caller
+// holds tx.mu.
+func (tx *Tx) wroteLocked(e *entry) {
+	if len(tx.spans) == 0 || !e.own() {
+		return
+	}
+	if i, ok := slices.BinarySearch(tx.written, e.Name); !ok {
+		tx.written = slices.Insert(tx.written, i, e.Name)
+	}
+}
+
+// stopWalks ends the scans that were left unfinished, and waits for their requests.
+func (tx *Tx) stopWalks() {
+	for _, w := range tx.walks {
+		w.Stop()
+	}
+}
+
+// next goes on to the next key that has a value.
+func (s *scanning) next() (name string, value []byte, ok bool, err error) {
+	for {
+		if s.head == nil && !s.ended {
+			item, ok, err := s.walk.Next()
+			if err != nil {
+				return "", nil, false, s.tx.fail(err)
+			}
+			if s.ended = !ok; ok {
+				s.head = &item
+			}
+		}
+		name, value, ok, err = s.step()
+		if ok || err != nil || s.ended && s.head == nil && name == "" {
+			return name, value, ok, err
+		}
+	}
+}
+
+// step goes on to the next key, of the walk or written by the transaction itself. It is not
+// ok if that has no value; without a name it was the end.
+func (s *scanning) step() (name string, value []byte, ok bool, err error) {
+	tx := s.tx
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if err := tx.usableLocked(); err != nil {
+		return "", nil, false, err
+	}
+	own := s.ownLocked()
+	switch {
+	case s.head == nil && own == "":
+		s.span.End(s.walk.At())
+		return "", nil, false, nil
+	case s.head == nil || own != "" && !s.before(s.head.Name, own):
+		if s.head != nil && s.head.Name == own {
+			s.head = nil
+		}
+		s.at = own
+		s.span.AddOwn(own)
+		e := tx.entryLocked(own)
+		return own, s.copy(e.ownData()), e.op == opPut, nil
+	}
+	item := s.head
+	s.head, s.at = nil, item.Name
+	if tx.scanned++; tx.scanned > ScannedMax {
+		tx.failure = &SizeError{What: "number of keys scanned", Size: tx.scanned, Limit: ScannedMax}
+		return "", nil, false, tx.failure
+	}
+	s.span.Add(*item, s.walk.At())
+	data := item.Data
+	if v := item.Value(); v.Kind == cell.Inline {
+		data = v.Data
+	}
+	return item.Name, s.copy(data), item.Present(), nil
+}
+
+// before tells whether x comes before y in the scan's direction.
+func (s *scanning) before(x, y string) bool { return s.r.Reverse != (x < y) && x != y }
+
+// ownLocked is the next key that the transaction has written, or none. The caller holds
+// tx.mu.
+func (s *scanning) ownLocked() string {
+	written := s.tx.written
+	i := 0
+	if s.r.Reverse {
+		bound := s.r.To
+		if s.at != "" {
+			bound = s.at
+		}
+		i, _ = slices.BinarySearch(written, bound)
+		i--
+	} else {
+		bound, passed := s.r.From, false
+		if s.at != "" {
+			bound = s.at
+		}
+		if i, passed = slices.BinarySearch(written, bound); passed && s.at != "" {
+			i++
+		}
+	}
+	if i < 0 || i >= len(written) || !s.r.Contains(written[i]) {
+		return ""
+	}
+	return written[i]
+}
+
+// ownData are the bytes that an opPut stages.
+func (e *entry) ownData() []byte {
+	if e.upload != nil {
+		return e.upload.Data
+	}
+	return e.data
+}
+
+// copy makes a value the user's.
+func (s *scanning) copy(data []byte) []byte {
+	if s.r.KeysOnly {
+		return nil
+	}
+	return append(make([]byte, 0, len(data)), data...)
+}
+
+// valid tells whether what was read needs no validation, since all of it is known to have been
+// current at one instant within the transaction, or within its staleness bound. An instant
+// that a strong transaction knows is of its own validations.
+func (t *txn) valid(reads []*commit.Read, spans []*scan.Span) bool {
+	strong := t.o.Staleness <= 0
+	switch {
+	case len(spans) == 0:
+		return !strong && t.snapshot(reads)
+	case strong && len(reads) > 0, !t.snapshotAll(reads, spans):
+		return false
+	}
+	t.e.memory.Keep(spans, spans[0].At())
+	return true
+}
+
+// snapshotAll is snapshot for a transaction that has scanned.
+func (t *txn) snapshotAll(reads []*commit.Read, spans []*scan.Span) bool {
+	at := spans[0].At()
+	for _, s := range spans {
+		if s.At().IsZero() || !s.At().Equal(at) {
+			return false
+		}
+	}
+	for _, r := range reads {
+		in := r.Base.Cell.Intent
+		if in != nil && in.Action != cell.Lock && r.Base.Outcome != cell.Dead ||
+			r.Base.Since.After(at) || r.Base.Until.Before(at) {
+			return false
+		}
+	}
+	return t.e.st.Fresh(at, t.start, t.o.Staleness)
+}
+
+// ReadMulti reads keys in parallel, into values and errs. A key that has an error there is
+// passed over. What one of them fails with, the others do not: the transaction does, when
+// all have been read.
+func (tx *Tx) ReadMulti(names []string, values [][]byte, errs []error) {
+	var missing []int
+	var bad error
+	for i, name := range names {
+		known := errs[i] != nil
+		if known {
+			bad = cmp.Or(bad, errs[i])
+		} else if values[i], known, errs[i] = tx.readLocal(name); !known {
+			missing = append(missing, i)
+		}
+	}
+	tx.readMissing(names, missing, values, errs)
+	if bad != nil {
+		_ = tx.Fail(bad)
+	}
+}
+
+// readMissing reads those of the keys that need a request.
+func (tx *Tx) readMissing(names []string, missing []int, values [][]byte, errs []error) {
+	first := make(map[string]int, len(missing))
+	again := slices.Clone(missing) // keys that are missing twice
+	missing = slices.DeleteFunc(missing, func(i int) bool {
+		_, asked := first[names[i]]
+		if !asked {
+			first[names[i]] = i
+		}
+		return asked
+	})
+	failed := make([]bool, len(missing))
+	_ = seam.Each(tx.t.e.rt, len(missing), func(j int) error {
+		i := missing[j]
+		values[i], failed[j], errs[i] = tx.readStore(names[i])
+		return nil
+	})
+	if j := slices.Index(failed, true); j >= 0 {
+		_ = tx.fail(errs[missing[j]])
+	}
+	for _, i := range again {
+		if j := first[names[i]]; j != i {
+			values[i], errs[i] = slices.Clone(values[j]), errs[j]
+		}
+	}
+}

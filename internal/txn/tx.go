@@ -1,0 +1,465 @@
+package txn
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/seam"
+)
+
+// Tx is one run of the user's function: its read set and its write set. Keys are
+// named by their cells. It is safe for concurrent use until the function returns.
+type Tx struct {
+	t   *txn
+	why Retry // it runs
+	// fresh is what the last refresh has read.
+	fresh map[string]resolve.Reading
+	// base is what transactions before this one have done that will commit with it.
+	base *Tx
+
+	mu      seam.Mutex // guards all below
+	entries []*entry
+	room    [2]*entry         // for entries, mostly
+	index   map[string]*entry // of entries, once there are many
+	ranges
+	done    bool
+	failure error // sticks, and is returned once the reads are valid
+	broken  error // sticks, and is returned at once: the store failed
+	// vanished is what has taken the place of values that were gone when the function
+	// asked for them.
+	vanished []resolve.Reading
+}
+
+// indexMin is the number of entries from which on they are indexed.
+const indexMin = 17
+
+type op uint8
+
+const (
+	opNone op = iota
+	opPut
+	opDelete
+	opLock
+)
+
+// entry is what a transaction does with one key.
+type entry struct {
+	// Read is what it has seen of the key: if that is in the read set, value and Writer were
+	// effective in Base. If it is not, Base is what is known of the cell, if anything.
+	commit.Read
+	value cell.Value
+
+	op     op
+	data   []byte  // of an inline value
+	upload *upload // of an external one
+	// lent says that op is what another transaction of the group has done.
+	lent bool
+	// old says that the cell must be read again before another run uses it.
+	old bool
+
+	// fetch, if not nil, is set once Base has been fetched.
+	fetch    seam.Event
+	fetchErr error
+}
+
+// known reports whether something is known of the cell.
+func (e *entry) known() bool { return e.Base.Cell != nil }
+
+// call runs the user's function. Afterwards, also if it panics, the Tx can't be used
+// any more, and nothing is being fetched.
+func (tx *Tx) call(fn func(*Tx) error) error {
+	defer func() {
+		tx.mu.Lock()
+		tx.done = true
+		tx.mu.Unlock()
+		for _, e := range tx.entries {
+			if e.fetch != nil {
+				_ = e.fetch.Wait(context.Background())
+			}
+		}
+		tx.stopWalks()
+	}()
+	return fn(tx)
+}
+
+// Retry is why the function runs once more; NoRetry for its first run.
+func (tx *Tx) Retry() Retry { return tx.why }
+
+// Context is the transaction's.
+func (tx *Tx) Context() context.Context { return tx.t.ctx }
+
+// usableLocked returns the error that every further call returns, if there is one. The
+// caller holds tx.mu.
+func (tx *Tx) usableLocked() error {
+	switch {
+	case tx.done:
+		return ErrTxDone
+	case tx.broken != nil:
+		return tx.broken
+	}
+	return tx.failure
+}
+
+func (tx *Tx) entryLocked(name string) *entry {
+	if e := tx.findLocked(name); e != nil {
+		return e
+	}
+	e := &entry{Read: commit.Read{Name: name}}
+	if tx.base != nil {
+		tx.base.copyTo(e)
+	}
+	return tx.addLocked(e)
+}
+
+// Name is the name of a cell as a string; if the transaction has used it, that which it has.
+func (tx *Tx) Name(b []byte) string {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if tx.index != nil {
+		if e := tx.index[string(b)]; e != nil {
+			return e.Name
+		}
+		return string(b)
+	}
+	for _, e := range tx.entries {
+		if e.Name == string(b) {
+			return e.Name
+		}
+	}
+	return string(b)
+}
+
+func (tx *Tx) findLocked(name string) *entry {
+	if tx.index != nil {
+		return tx.index[name]
+	}
+	for _, e := range tx.entries {
+		if e.Name == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// addLocked adds an entry for a key that has none. The caller holds tx.mu.
+func (tx *Tx) addLocked(e *entry) *entry {
+	if tx.entries == nil {
+		tx.entries = tx.room[:0]
+	}
+	tx.entries = append(tx.entries, e)
+	if tx.index != nil {
+		tx.index[e.Name] = e
+	} else if len(tx.entries) >= indexMin {
+		tx.index = make(map[string]*entry, 4*indexMin)
+		for _, x := range tx.entries {
+			tx.index[x.Name] = x
+		}
+	}
+	return e
+}
+
+// Read returns the value of a key, a copy of it.
+func (tx *Tx) Read(name string) ([]byte, error) {
+	v, known, err := tx.readLocal(name)
+	if known {
+		return v, err
+	}
+	v, failed, err := tx.readStore(name)
+	if failed {
+		err = tx.fail(err)
+	}
+	return v, err
+}
+
+// readLocal reads a key, if that can be done without a request.
+func (tx *Tx) readLocal(name string) (v []byte, known bool, err error) {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	e, known, err := tx.recordLocked(name)
+	if !known || err != nil {
+		return nil, known, err
+	}
+	return tx.bytesLocked(e)
+}
+
+// readStore reads a key by a request for its cell, or for its external value, or both. If
+// the store has failed, the transaction must fail with the error.
+func (tx *Tx) readStore(name string) (v []byte, failed bool, err error) {
+	tx.t.e.stats.Misses.Add(1)
+	e, failed, err := tx.request(name)
+	if err != nil {
+		return nil, failed, err
+	}
+	tx.mu.Lock()
+	v, known, err := tx.bytesLocked(e)
+	value := e.value
+	tx.mu.Unlock()
+	if !known {
+		return tx.download(e, value)
+	}
+	return v, false, err
+}
+
+// recordLocked makes a key part of the read set, unless the transaction has written it
+// itself, if that can be done without a request. The caller holds tx.mu.
+func (tx *Tx) recordLocked(name string) (e *entry, known bool, err error) {
+	if err := tx.usableLocked(); err != nil {
+		return nil, true, err
+	}
+	e = tx.entryLocked(name)
+	if e.own() || e.Seen {
+		return e, true, nil
+	}
+	rd, ok := tx.localLocked(name)
+	if ok {
+		e.setRead(rd)
+	}
+	return e, ok, nil
+}
+
+// record makes a key part of the read set, by a request if need be.
+func (tx *Tx) record(name string) (*entry, error) {
+	e, failed, err := tx.request(name)
+	if failed {
+		err = tx.fail(err)
+	}
+	return e, err
+}
+
+// request is record, but that the transaction must yet fail with the error if the store has
+// failed. A request may be shared with other readers, and older than the transaction: what
+// was read is validated, but for a read that may be old within a bound.
+func (tx *Tx) request(name string) (e *entry, failed bool, err error) {
+	tx.mu.Lock()
+	e, known, err := tx.recordLocked(name)
+	tx.mu.Unlock()
+	if known {
+		return e, false, err
+	}
+	after := uint64(0)
+	if tx.t.o.Staleness > 0 {
+		after = tx.t.begun
+	}
+	rd, err := tx.t.e.rs.Shared(tx.t.ctx, name, after)
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if uerr := tx.usableLocked(); uerr != nil {
+		return nil, false, uerr
+	}
+	if err != nil {
+		return nil, true, err
+	}
+	if !e.own() && !e.Seen {
+		e.setRead(rd)
+	}
+	return e, false, nil
+}
+
+func (e *entry) setRead(rd resolve.Reading) {
+	e.Seen, e.Base = true, rd
+	e.value, e.Writer = rd.Effective()
+}
+
+// localLocked finds a key's effective value without a request: as the last refresh saw
+// it, or in the cache.
+func (tx *Tx) localLocked(name string) (resolve.Reading, bool) {
+	t := tx.t
+	if rd, ok := tx.fresh[name]; ok {
+		return rd, true
+	}
+	if rd, ok := t.cached(name); ok && t.recent(rd) {
+		t.e.stats.Hits.Add(1)
+		return rd, true
+	}
+	return resolve.Reading{}, false
+}
+
+// cached is what the cache holds of a key, unless that has lately lost a CAS: then it is
+// read again, together with the keys that are not cached.
+func (t *txn) cached(name string) (resolve.Reading, bool) {
+	if t.o.Staleness <= 0 && t.e.rs.Doubted(name) {
+		return resolve.Reading{}, false
+	}
+	return t.e.rs.Cached(name)
+}
+
+// recent tells whether a cached cell is to be used: for strong transactions any might be,
+// since it will be validated, but it should pay.
+func (t *txn) recent(rd resolve.Reading) bool {
+	if t.o.Staleness <= 0 {
+		return !t.e.st.Doubtful(rd.Snapshot)
+	}
+	return t.e.st.Fresh(rd.Until, t.e.rt.Now(), t.o.Staleness)
+}
+
+// Write stages a value for a key. If the key's cell is not known, it is fetched from
+// now on in the background.
+func (tx *Tx) Write(name string, value []byte) error {
+	return tx.stage(name, func(e *entry) error {
+		err := tx.putLocked(e, value)
+		if err == nil {
+			tx.prefetchLocked(e)
+		}
+		return err
+	})
+}
+
+// Delete stages the deletion of a key.
+func (tx *Tx) Delete(name string) error {
+	return tx.stage(name, func(e *entry) error {
+		e.op, e.lent, e.data, e.upload = opDelete, false, nil, nil
+		tx.prefetchLocked(e)
+		return nil
+	})
+}
+
+// Insert stages a value for a key that must not exist. It sends no request: if the
+// key is not known, its absence is tried at the commit.
+func (tx *Tx) Insert(name string, value []byte) error {
+	exists := false
+	err := tx.stage(name, func(e *entry) error {
+		if exists = tx.existsLocked(e); exists {
+			return nil
+		}
+		blind := e.op != opDelete && !e.Seen
+		err := tx.putLocked(e, value)
+		e.Insert = e.Insert || err == nil && blind
+		return err
+	})
+	if err == nil && exists {
+		return ErrExists
+	}
+	return err
+}
+
+// existsLocked tells whether the key is known to exist. If that is known from
+// outside the transaction, it is a read, to be validated like any other.
+func (tx *Tx) existsLocked(e *entry) bool {
+	switch {
+	case e.op == opPut:
+		return true
+	case e.op == opDelete:
+		return false
+	case e.Seen:
+		return e.value.Kind != cell.Absent
+	}
+	rd, ok := tx.fresh[e.Name]
+	if !ok {
+		rd, ok = tx.t.cached(e.Name)
+	}
+	switch {
+	case ok && !rd.Absent():
+		e.setRead(rd)
+		return true
+	case ok:
+		e.Base = rd
+	}
+	return false
+}
+
+// Lock reads the cells of keys, in parallel, and takes care that they do not change
+// before the commit.
+func (tx *Tx) Lock(names []string) error {
+	lock := func(e *entry) error {
+		if e.op == opNone {
+			e.op = opLock
+		}
+		return nil
+	}
+	err := seam.Each(tx.t.e.rt, len(names), func(i int) error {
+		_, err := tx.record(names[i])
+		return err
+	})
+	for _, name := range names {
+		if err == nil {
+			err = tx.stage(name, lock)
+		}
+	}
+	return err
+}
+
+// stage changes the write set by f, whose error sticks.
+func (tx *Tx) stage(name string, f func(*entry) error) error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if err := tx.usableLocked(); err != nil {
+		return err
+	}
+	err := ErrReadOnly
+	if !tx.t.o.ReadOnly {
+		e := tx.entryLocked(name)
+		err = f(e)
+		tx.wroteLocked(e)
+	}
+	if err != nil {
+		tx.failure = err
+	}
+	return err
+}
+
+// prefetchLocked fetches the cell of a blind write in the background.
+func (tx *Tx) prefetchLocked(e *entry) {
+	if e.known() || e.fetch != nil {
+		return
+	}
+	t := tx.t
+	if rd, ok := tx.localLocked(e.Name); ok {
+		e.Base = rd
+		return
+	}
+	t.e.stats.Misses.Add(1)
+	e.fetch = t.e.rt.NewEvent()
+	t.e.rt.Go(func() {
+		s, err := t.e.st.ReadShared(t.ctx, e.Name, 0)
+		tx.mu.Lock()
+		if e.fetchErr = err; err == nil && !e.known() {
+			e.Base = t.e.rs.Known(s)
+		}
+		tx.mu.Unlock()
+		e.fetch.Set()
+	})
+}
+
+// Abort makes the transaction end without effect.
+func (tx *Tx) Abort() error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if tx.done {
+		return ErrTxDone
+	}
+	if tx.failure == nil {
+		tx.failure = ErrAborted
+	}
+	return tx.failure
+}
+
+// Fail makes an error of the caller's checks stick.
+func (tx *Tx) Fail(err error) error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if uerr := tx.usableLocked(); uerr != nil {
+		return uerr
+	}
+	tx.failure = err
+	return err
+}
+
+// writes tells whether the transaction writes anything. Locks alone need no write:
+// their keys are validated.
+func (tx *Tx) writes() bool {
+	return slices.ContainsFunc(tx.entries, (*entry).own)
+}
+
+// fetched tells whether the cells of blind writes could be fetched.
+func (tx *Tx) fetched() error {
+	for _, e := range tx.entries {
+		if e.fetchErr != nil {
+			return fmt.Errorf("fetch for write: %w", e.fetchErr)
+		}
+	}
+	return nil
+}

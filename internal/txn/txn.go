@@ -1,0 +1,238 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/scan"
+	"github.com/strictkv/strictkv/internal/turn"
+	"github.com/strictkv/strictkv/internal/txid"
+)
+
+// Run runs a transaction until it has ended: committed, failed, or in doubt.
+func (e *Engine) Run(ctx context.Context, o Options, fn func(*Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t := e.begin(ctx)
+	t.o = o
+	return t.run(fn)
+}
+
+func (e *Engine) begin(ctx context.Context) *txn {
+	t := &txn{e: e, ctx: ctx, begun: e.st.Tick(), start: e.rt.Now()}
+	t.priority = txid.Priority{Time: t.start.UnixNano(), Tie: e.rt.Uint64()}
+	return t
+}
+
+// run runs the function until the transaction has ended.
+func (t *txn) run(fn func(*Tx) error) error {
+	defer t.leave()
+	for {
+		done, err := t.once(fn)
+		if done {
+			return err
+		}
+	}
+}
+
+// Retry is why the function runs once more.
+type Retry uint8
+
+// The causes.
+const (
+	NoRetry Retry = iota
+	// StaleRead: something that was read had changed.
+	StaleRead
+	// Conflict: a write was refused, and of what was read or is written something had changed.
+	Conflict
+	// LocksLost: others have taken away the locks.
+	LocksLost
+	// Regrouped: others of the handle want the same keys.
+	Regrouped
+)
+
+// rerun counts a run of the function that did not see what is there now.
+func (t *txn) rerun(why Retry) {
+	t.e.stats.StaleReads.Add(1)
+	t.why = why
+}
+
+// txn is a transaction, over all its attempts.
+type txn struct {
+	e        *Engine
+	ctx      context.Context
+	o        Options
+	priority txid.Priority
+	// begun and start are when the transaction began, by the logical clock and by
+	// the real one.
+	begun uint64
+	start time.Time
+	// fresh is what the last refresh has read, for the next run of the function.
+	fresh map[string]resolve.Reading
+	// listed is what the last validation has listed, for the same.
+	listed []*scan.Listing
+	// failures counts attempts that came to nothing; torn is how much those were torn apart
+	// of which some intent had landed.
+	failures, torn int
+	// why is the cause of the next run of the function.
+	why Retry
+	// blocks counts those that a store refused at the version that it reports.
+	blocks int
+	// locks are held once the transaction has escalated, unless it is tooWide for that.
+	locks   *commit.Locks
+	tooWide bool
+	// left is what attempts may have left in cells.
+	left commit.Leftovers
+	// uploads are the external values of the last run; linked are the members of the attempt
+	// that has committed, or may have.
+	uploads      []*upload
+	uploadsAgain int
+	linked       []*commit.Member
+	// turn is the one that the transaction has, if any; own is room for one. Its place in
+	// a turn of others is ride.
+	turn *turn.Turn[*txn]
+	own  turn.Turn[*txn]
+	ride ride
+	// group is set for a transaction that commits for a group.
+	group *group
+	// lined says that it has had a place in line; solo that it takes no turns any more; slow
+	// that its function takes longer than a group waits.
+	lined, solo, slow bool
+}
+
+// once runs the function and tries to commit what it did. done is false if the
+// function must be run again.
+func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
+	tx := &Tx{t: t, why: t.why, fresh: t.fresh, ranges: ranges{known: t.listed}}
+	t.listed = nil
+	ferr := tx.call(fn)
+	if errors.Is(ferr, errNobody) {
+		return true, ferr
+	}
+	t.prune(tx)
+	if len(tx.vanished) > 0 {
+		return t.again(tx)
+	}
+	if tx.broken != nil {
+		if ferr != nil && errors.Is(ferr, tx.broken) {
+			return true, ferr
+		}
+		return true, tx.broken
+	}
+	if ferr == nil {
+		ferr = tx.failure
+	}
+	if ferr != nil || !tx.writes() {
+		return t.finishReads(tx, ferr)
+	}
+	if now, done, err := t.takeTurn(tx, fn); !now {
+		return done, err
+	}
+	return t.commit(tx)
+}
+
+// failed counts a failure, and ends the transaction if that was the last attempt
+// allowed, or the caller has left.
+func (t *txn) failed() error {
+	t.failures++
+	if err := t.ctx.Err(); err != nil {
+		return err
+	}
+	if t.o.MaxAttempts > 0 && t.failures >= t.o.MaxAttempts {
+		return &ConflictError{Attempts: t.failures}
+	}
+	return nil
+}
+
+// commit tries until the transaction has committed, or its function must run again.
+func (t *txn) commit(tx *Tx) (done bool, err error) {
+	if err := tx.fetched(); err != nil {
+		return true, err
+	}
+	for {
+		if t.escalates(tx) {
+			return t.commitLocked(tx)
+		}
+		if err := t.uploaded(tx); err != nil {
+			return true, err
+		}
+		p, err := t.newPlan(tx)
+		switch {
+		case err != nil:
+			return true, err
+		case p.stale:
+			t.rerun(StaleRead)
+			err := t.failed()
+			return err != nil, err
+		case needless(p.Members):
+			readAll(p.writes, p.Members)
+			return t.finishReads(tx, nil)
+		}
+		if made, err := t.e.commits.MakeRoom(t.ctx, &p.Plan); err != nil {
+			return true, err
+		} else if made {
+			continue
+		}
+		r := t.e.commits.Commit(t.ctx, p.Plan)
+		if r.Outcome == commit.Withdrawn {
+			t.startStale(&p)
+			return r.Err != nil, r.Err
+		}
+		if done, err := t.conclude(r); done {
+			return true, err
+		}
+		t.learn(&p)
+		if err := t.blocked(p.Members); err != nil {
+			return true, err
+		}
+		rerun, err := t.refresh(&p, r)
+		if err != nil || rerun {
+			return err != nil, err
+		}
+	}
+}
+
+// conclude does what follows from how an attempt has ended, and reports whether the transaction
+// is over with it.
+func (t *txn) conclude(r commit.Result) (done bool, err error) {
+	switch r.Outcome {
+	case commit.Committed:
+		t.e.stats.Committed.Add(1)
+		t.linked = r.Members
+		return true, nil
+	case commit.InDoubt:
+		t.e.stats.InDoubt.Add(1)
+		t.linked = r.Members
+		return true, r.Err
+	}
+	t.mourn(r)
+	if r.Err == nil {
+		r.Err = t.failed()
+	}
+	return r.Err != nil, r.Err
+}
+
+// mourn takes note of a dead attempt.
+func (t *txn) mourn(r commit.Result) {
+	if t.group != nil {
+		t.group.unseal()
+	}
+	if r.Listed != nil {
+		t.listed = r.Listed
+	}
+	t.tear(r)
+}
+
+// leave ends the transaction: it hands to the background what attempts have left in cells.
+func (t *txn) leave() {
+	t.release()
+	if t.turn != nil {
+		t.e.line.Done(t.turn)
+	}
+	t.discardRest()
+	t.e.commits.Resolve(&t.left)
+}
