@@ -50,6 +50,7 @@ func TestPlanted(t *testing.T) {
 			continue
 		}
 		t.Run(strings.ReplaceAll(b.name, " ", "_"), func(t *testing.T) {
+			t.Parallel() // each is a build, and a search on one core
 			binary := b.build(t)
 			var found []int
 			for i := range *planted {
@@ -93,7 +94,7 @@ func search(t *testing.T, binary, workload string, first int) int {
 	if workload != "" {
 		limit = plantedAloneMax
 	}
-	cmd := exec.Command(binary, "-test.run=^TestSim$", "-sim.shrink=false",
+	cmd := exec.Command(binary, "-test.cpu=1", "-test.run=^TestSim$", "-sim.shrink=false",
 		"-sim.workload="+workload,
 		fmt.Sprintf("-sim.seed=%d", first), fmt.Sprintf("-sim.seeds=%d", limit))
 	out, err := cmd.CombinedOutput()
