@@ -25,7 +25,7 @@ import (
 //	direct              one write. Commit point.                                   (no intent)
 type attempt struct {
 	*Committer
-	plan Plan
+	plan *Plan
 	kind Kind
 	// ctx is that of its requests: the transaction's, but for one of several that race.
 	ctx     context.Context
@@ -61,7 +61,7 @@ const (
 )
 
 // newAttempt prepares the writes of an attempt.
-func (c *Committer) newAttempt(ctx context.Context, p Plan) *attempt {
+func (c *Committer) newAttempt(ctx context.Context, p *Plan) *attempt {
 	a := &attempt{
 		Committer: c, plan: p, kind: p.Kind(), ctx: ctx, id: txid.New(c.rt.Entropy),
 		members: p.Members,

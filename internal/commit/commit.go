@@ -69,7 +69,7 @@ func New(o Options) *Committer {
 }
 
 // Commit makes one attempt. It waits while too much is left to the background.
-func (c *Committer) Commit(ctx context.Context, p Plan) Result {
+func (c *Committer) Commit(ctx context.Context, p *Plan) Result {
 	a := c.newAttempt(ctx, p)
 	if a.kind != Direct {
 		if err := c.rs.Admit(ctx); err != nil {

@@ -59,7 +59,7 @@ func TestForgottenFatesDoNotOverfillACell(t *testing.T) {
 		commits()
 	}
 	require.Equal(t, cell.Undecided, rs.Known(base.Snapshot).Outcome, "it is forgotten")
-	next := committer.newAttempt(ctx, p).members[0].write.Next
+	next := committer.newAttempt(ctx, &p).members[0].write.Next
 	assert.Len(t, next.Marks, 1, "that of the folded intent")
 	assert.Equal(t, tx, next.Marks[0].Tx)
 }

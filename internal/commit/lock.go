@@ -32,8 +32,8 @@ func NewLock(name string, known resolve.Reading) *Member {
 // Lock tries to lock the first key, after so many refusals. An attempt whose primary is refused
 // is dead: so each try is an attempt of its own. If one is refused, all members of the plan are
 // read, in one round.
-func (c *Committer) Lock(ctx context.Context, p Plan, first *Member, refusals int) Locking {
-	if err := c.settle(ctx, &p, first); err != nil {
+func (c *Committer) Lock(ctx context.Context, p *Plan, first *Member, refusals int) Locking {
+	if err := c.settle(ctx, p, first); err != nil {
 		return Locking{Err: err}
 	}
 	made, err := c.makeRoom(ctx, first, 1)
@@ -58,7 +58,7 @@ func (m *Member) races(refusals int) bool {
 
 // tryFirst makes an attempt that begins by locking its primary, and has ended if that has not
 // landed.
-func (c *Committer) tryFirst(ctx context.Context, p Plan, m *Member) (*attempt, verdict) {
+func (c *Committer) tryFirst(ctx context.Context, p *Plan, m *Member) (*attempt, verdict) {
 	_, m.writer = m.Base.Effective()
 	a := &attempt{
 		Committer: c, plan: p, kind: Locked, ctx: ctx, id: txid.New(c.rt.Entropy),
@@ -72,7 +72,7 @@ func (c *Committer) tryFirst(ctx context.Context, p Plan, m *Member) (*attempt, 
 }
 
 // raceFirst is Lock in a race. What has landed beside the first that did is dead.
-func (c *Committer) raceFirst(ctx context.Context, p Plan, m *Member) (got Locking) {
+func (c *Committer) raceFirst(ctx context.Context, p *Plan, m *Member) (got Locking) {
 	var mu seam.Mutex // guards won and rest
 	var won *attempt
 	var rest []*attempt
@@ -83,9 +83,9 @@ func (c *Committer) raceFirst(ctx context.Context, p Plan, m *Member) (got Locki
 		) (bool, store.Snapshot, error) {
 			x := NewLock(m.Name, rd)
 			x.Fold = f
-			alone := p
+			alone := *p
 			alone.Members = []*Member{x}
-			a, v := c.tryFirst(ctx, alone, x)
+			a, v := c.tryFirst(ctx, &alone, x)
 			mu.Lock()
 			defer mu.Unlock()
 			if a.raced = true; !v.ended() && won == nil {

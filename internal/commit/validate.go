@@ -83,7 +83,7 @@ func (a *attempt) validateAndCommit() verdict {
 
 // validate validates what the plan has read.
 func (a *attempt) validate() error {
-	p := &a.plan
+	p := a.plan
 	v := scan.Validator{Role: p.validator()}
 	if len(p.Spans) > 0 {
 		v.Own = make(map[string]resolve.Reading, len(p.Members))

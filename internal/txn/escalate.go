@@ -184,7 +184,7 @@ func (t *txn) lockFirst(used []*entry, first, refusals int) error {
 	if t.o.MaxAttempts > 0 { // of several that race, each counts
 		refusals = 0
 	}
-	got := t.e.commits.Lock(t.ctx, p, p.Members[first], refusals)
+	got := t.e.commits.Lock(t.ctx, &p, p.Members[first], refusals)
 	t.locks = got.Locks
 	for i, m := range p.Members {
 		if m.Seen.Cell != nil {

@@ -14,13 +14,18 @@ type plan struct {
 	commit.Plan
 	// writes are the entries of the members.
 	writes []*entry
+	// room is for them, mostly.
+	room [2]*entry
 	// stale says that something read has changed: the function must run again.
 	stale bool
 }
 
 // newPlan finds out what the write set's cells are now.
-func (t *txn) newPlan(tx *Tx) (plan, error) {
-	p := plan{Plan: t.attempt(), writes: make([]*entry, 0, len(tx.entries))}
+func (t *txn) newPlan(tx *Tx) (*plan, error) {
+	p := &plan{Plan: t.attempt()}
+	if p.writes = p.room[:0]; len(tx.entries) > len(p.room) {
+		p.writes = make([]*entry, 0, len(tx.entries))
+	}
 	p.Spans = tx.spans
 	for _, e := range tx.entries {
 		switch {
@@ -45,7 +50,7 @@ func (t *txn) newPlan(tx *Tx) (plan, error) {
 		}
 	}
 	if p.stale {
-		t.startStale(&p)
+		t.startStale(p)
 	}
 	return p, nil
 }

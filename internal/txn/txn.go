@@ -177,19 +177,19 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 		} else if made {
 			continue
 		}
-		r := t.e.commits.Commit(t.ctx, p.Plan)
+		r := t.e.commits.Commit(t.ctx, &p.Plan)
 		if r.Outcome == commit.Withdrawn {
-			t.startStale(&p)
+			t.startStale(p)
 			return r.Err != nil, r.Err
 		}
 		if done, err := t.conclude(r); done {
 			return true, err
 		}
-		t.learn(&p)
+		t.learn(p)
 		if err := t.blocked(p.Members); err != nil {
 			return true, err
 		}
-		rerun, err := t.refresh(&p, r)
+		rerun, err := t.refresh(p, r)
 		if err != nil || rerun {
 			return err != nil, err
 		}
