@@ -34,7 +34,7 @@ var (
 	engine = []string{
 		".", "internal/cache", "internal/cell", "internal/commit", "internal/keyspace",
 		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/turn",
-		"internal/txid", "internal/txn",
+		"internal/txid", "internal/txn", "internal/outcome",
 	}
 )
 
@@ -107,8 +107,12 @@ var directions = []row{
 		"internal/cell", "internal/txid", "internal/cache", "backend", "internal/keyspace",
 		"internal/seam",
 	}, "it moves cells and knows nothing of other transactions"},
+	{"internal/outcome", []string{
+		"internal/store", "internal/cell", "internal/txid", "internal/seam",
+	}, "it remembers what it is told, and asks nobody"},
 	{"internal/resolve", []string{
-		"backend", "internal/store", "internal/cell", "internal/txid", "internal/seam",
+		"backend", "internal/outcome", "internal/store", "internal/cell", "internal/txid",
+		"internal/seam",
 	}, "it meets other transactions and runs none of its own"},
 	{"internal/scan", []string{
 		"backend", "internal/resolve", "internal/store", "internal/cell", "internal/txid",

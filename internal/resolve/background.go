@@ -149,7 +149,7 @@ func (r *Resolver) Claim(ctx context.Context, name string) (txid.ID, error) {
 		j.claimed = true
 		b.leftLocked(j)
 		b.mu.Unlock()
-		if r.fates.outcome(j.tx) == cell.Undecided {
+		if r.outcomes.Of(j.tx) == cell.Undecided {
 			_ = r.retire(ctx, j.name, j.tx) // else it is met like anybody's
 			return j.tx, ctx.Err()
 		}
@@ -344,7 +344,7 @@ func (r *Resolver) retire(ctx context.Context, name string, tx txid.ID) (err err
 			}
 		}
 		if !s.Cell.Holds(tx) {
-			if since, ok := r.fates.since(tx); !cached || ok && s.Proved > since {
+			if since, ok := r.outcomes.Since(tx); !cached || ok && s.Proved > since {
 				if unknown != nil {
 					r.Replaced(unknown)
 				}

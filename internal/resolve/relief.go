@@ -92,7 +92,7 @@ func (r *Resolver) fullList(
 	} else if p.Cell.Holds(tx) {
 		m = p.Cell.Intent.Members
 	} else {
-		r.fates.clearAll(tx)
+		r.outcomes.ClearAll(tx)
 		return cell.Members{}, nil
 	}
 	r.Committed(tx, m)
@@ -110,7 +110,7 @@ func (r *Resolver) foldMember(ctx context.Context, tx txid.ID, m cell.Member, de
 			return err
 		}
 		if s.state != holds {
-			r.fates.clear(tx, m.Name)
+			r.outcomes.Clear(tx, m.Name)
 			return nil
 		}
 		rd := r.Known(s.Snapshot)

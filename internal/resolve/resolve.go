@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/outcome"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
@@ -38,7 +39,7 @@ type Resolver struct {
 	st       *store.Store
 	rt       seam.Runtime
 	patience time.Duration
-	fates    *fates
+	outcomes *outcome.Memory
 	met      *met
 	awaited  *awaited
 	bg       *background
@@ -52,7 +53,7 @@ type Resolver struct {
 func New(life context.Context, o Options) *Resolver {
 	r := &Resolver{
 		st: o.Store, rt: o.Store.Runtime(), patience: o.Patience,
-		fates: newFates(o.Store), met: newMet(), asked: map[txid.ID]*inquiry{},
+		outcomes: outcome.New(o.Store), met: newMet(), asked: map[txid.ID]*inquiry{},
 		hot:     newHot(o.Store.Runtime()),
 		awaited: &awaited{rt: o.Store.Runtime(), byName: map[string]*news{}},
 	}
@@ -143,7 +144,7 @@ func (r *Resolver) Cached(name string) (Reading, bool) {
 func (r *Resolver) Known(s store.Snapshot) Reading {
 	rd := Reading{Snapshot: s}
 	if s.Cell.Intent != nil {
-		rd.Outcome = r.fates.outcome(s.Cell.Intent.Tx)
+		rd.Outcome = r.outcomes.Of(s.Cell.Intent.Tx)
 	}
 	rd.Answered = r.st.Tick()
 	return rd
@@ -151,28 +152,28 @@ func (r *Resolver) Known(s store.Snapshot) Reading {
 
 // Committed notes that an attempt has committed.
 func (r *Resolver) Committed(tx txid.ID, m cell.Members) {
-	r.fates.settle(tx, cell.Committed, m, r.st.Tick())
+	r.outcomes.Settle(tx, cell.Committed, m, r.st.Tick())
 	r.met.forget(tx)
 }
 
 // Dead notes that an attempt can never commit.
 func (r *Resolver) Dead(tx txid.ID) {
-	r.fates.settle(tx, cell.Dead, cell.Members{}, r.st.Tick())
+	r.outcomes.Settle(tx, cell.Dead, cell.Members{}, r.st.Tick())
 	r.met.forget(tx)
 }
 
 // Clear notes that a member of a committed attempt does not hold its intent.
-func (r *Resolver) Clear(tx txid.ID, name string) { r.fates.clear(tx, name) }
+func (r *Resolver) Clear(tx txid.ID, name string) { r.outcomes.Clear(tx, name) }
 
 // FoldOf is what a write of the cell does to the final intent and to the marks in
 // it.
 func (r *Resolver) FoldOf(rd Reading) cell.Fold {
 	f := cell.Fold{Outcome: rd.Outcome}
 	if in := rd.Cell.Intent; in != nil && rd.Outcome == cell.Committed {
-		f.Unmarked = r.fates.isCleared(in.Tx, in.Members, rd.Name, r.st.Cached)
+		f.Unmarked = r.outcomes.Cleared(in.Tx, in.Members, rd.Name, r.st.Cached)
 	}
 	for _, m := range rd.Cell.Marks {
-		if r.fates.isCleared(m.Tx, m.Members, rd.Name, r.st.Cached) {
+		if r.outcomes.Cleared(m.Tx, m.Members, rd.Name, r.st.Cached) {
 			f.Drop = append(f.Drop, m.Tx)
 		}
 	}
@@ -187,7 +188,7 @@ func (r *Resolver) Send(
 	res, s, err := r.st.Send(ctx, w)
 	if res == store.Applied {
 		if in := w.At.Cell.Intent; in != nil && !w.Next.Holds(in.Tx) {
-			r.fates.clear(in.Tx, w.At.Name)
+			r.outcomes.Clear(in.Tx, w.At.Name)
 		}
 		r.Replaced(w)
 	}

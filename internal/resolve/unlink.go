@@ -24,7 +24,7 @@ import (
 func (r *Resolver) Replaced(w *store.Write) {
 	old := w.At.Cell
 	refs := [2]string{old.Value.Ref}
-	if in := old.Intent; in != nil && r.fates.outcome(in.Tx) == cell.Committed {
+	if in := old.Intent; in != nil && r.outcomes.Of(in.Tx) == cell.Committed {
 		refs[1] = in.Value.Ref
 	}
 	for _, ref := range refs {
@@ -73,12 +73,12 @@ func (r *Resolver) UnlinkIfDead(
 			deciding = members[:1]
 		}
 		for _, m := range deciding {
-			if r.fates.outcome(tx) == cell.Undecided && r.bury(ctx, tx, m, late) != nil {
+			if r.outcomes.Of(tx) == cell.Undecided && r.bury(ctx, tx, m, late) != nil {
 				return
 			}
 		}
 		for _, m := range members {
-			if m.Ref != "" && r.fates.outcome(tx) == cell.Dead && !late() {
+			if m.Ref != "" && r.outcomes.Of(tx) == cell.Dead && !late() {
 				r.Unlink(m.Name, m.Ref)
 			}
 		}

@@ -156,7 +156,8 @@ func count(t *testing.T, root string) map[string][]block {
 	t.Helper()
 	profile := filepath.Join(root, "profile")
 	cmd := exec.Command("go", "test", "-trimpath", "-vet=off", "-covermode=count",
-		"-coverpkg=../commit,../txn,../resolve,../scan,../store,../sweep", "-coverprofile", profile,
+		"-coverpkg=../commit,../txn,../resolve,../outcome,../scan,../store,../sweep",
+		"-coverprofile", profile,
 		"-run=^TestSim$", ".", "-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", branchSchedules))
 	cmd.Dir = filepath.Join(root, "internal", "sim")
 	out, err := cmd.CombinedOutput()
@@ -219,7 +220,7 @@ const (
 	waitsFor    = `wait := min(r.interval(rd, pause), r.grace(rd, role))`
 	killed      = `case res == store.Applied: r.Dead(in.Tx)`
 	notKilled   = `r.st.Send(ctx, r.st.Prepare(at, next))`
-	folded      = `r.fates.clear(in.Tx, w.At.Name)`
+	folded      = `r.outcomes.Clear(in.Tx, w.At.Name)`
 	retires     = `res, w, err := r.tryFold(ctx, rd, 0)`
 	attempted   = `func (a *attempt) conclude(v verdict) Result {`
 	answered    = `w := answersOf(todo)`
@@ -309,24 +310,24 @@ var branches = []struct {
 		{"a committed intent is folded, with its mark", folded,
 			`_, ok := w.Next.Mark(in.Tx); ok`},
 		{"a committed intent is folded, without its mark", folded,
-			`_, ok := w.Next.Mark(in.Tx); !ok && r.fates.outcome(in.Tx) == cell.Committed`},
-		{"a dead intent is dropped", folded, `r.fates.outcome(in.Tx) == cell.Dead`},
+			`_, ok := w.Next.Mark(in.Tx); !ok && r.outcomes.Of(in.Tx) == cell.Committed`},
+		{"a dead intent is dropped", folded, `r.outcomes.Of(in.Tx) == cell.Dead`},
 		{"a mark is dropped", `f.Drop = append(f.Drop, m.Tx)`, ""},
 		{"a mark is carried over", `f.Drop = append(f.Drop, m.Tx) } }`,
 			`len(f.Drop) < len(rd.Cell.Marks)`},
 	}},
-	{"resolve/fates.go", []branch{
+	{"outcome/outcome.go", []branch{
 		{"all members are known not to hold the intent",
-			`f.seen(x, tx, s, m.Long && i > 0) }`, "true"},
+			`k.seen(x, tx, s, m.Long && i > 0) }`, "true"},
 		{"one was seen off, and without the mark", `for i, y := range x.list { if x.cleared {`, ""},
 		{"a member may hold the intent", `!off(s, tx, y) { return false`, ""},
-		{"a long list that is not known: the primary tells", `f.seen(x, tx, s, false)`, ""},
+		{"a long list that is not known: the primary tells", `k.seen(x, tx, s, false)`, ""},
 	}},
 	{"resolve/relief.go", []branch{
 		{"a full cell: the oldest mark's attempt is helped",
 			`tx, members := oldest(rd.Cell, f)`, ""},
 		{"help: a member holds the intent", `res, err := r.foldIntent(ctx, rd, depth+1)`, ""},
-		{"help: a member does not", `r.fates.clear(tx, m.Name)`, ""},
+		{"help: a member does not", `r.outcomes.Clear(tx, m.Name)`, ""},
 		{"help with a long list: the primary has it", `m = mark.Members`, ""},
 	}},
 	{"resolve/background.go", []branch{

@@ -63,11 +63,11 @@ var bugs = []bug{
 	},
 	{
 		"a committed member folded without its mark", "internal/resolve/resolve.go",
-		`f.Unmarked = r.fates.isCleared(in.Tx, in.Members, rd.Name, r.st.Cached)`,
+		`f.Unmarked = r.outcomes.Cleared(in.Tx, in.Members, rd.Name, r.st.Cached)`,
 		`f.Unmarked = true`, "",
 	},
 	{
-		"a mark dropped early", "internal/resolve/fates.go",
+		"a mark dropped early", "internal/outcome/outcome.go",
 		`if !ok || s.Proved <= x.since || !off(s, tx, y) {`,
 		`if !ok || !off(s, tx, y) {`, "",
 	},

@@ -1,4 +1,4 @@
-package resolve
+package outcome
 
 import (
 	"encoding/binary"
@@ -36,7 +36,7 @@ func nothing(string) (store.Snapshot, bool) { return store.Snapshot{}, false }
 
 // seenOff is a cache in which every cell has been written since, with the attempt's mark
 // or without.
-func seenOff(tx txid.ID, m cell.Members, marked bool) peek {
+func seenOff(tx txid.ID, m cell.Members, marked bool) Peek {
 	return func(name string) (store.Snapshot, bool) {
 		c := &cell.Cell{}
 		if marked {
@@ -48,7 +48,7 @@ func seenOff(tx txid.ID, m cell.Members, marked bool) peek {
 }
 
 // holding is how many members the lists hold in truth.
-func (f *fates) holding() (n int) {
+func (f *Memory) holding() (n int) {
 	for _, x := range f.byTx {
 		n += len(x.list)
 	}
@@ -58,35 +58,35 @@ func (f *fates) holding() (n int) {
 // The members of an attempt matter as long as one may hold its intent.
 func TestListIsDroppedOnceCleared(t *testing.T) {
 	tx, m := attempt(1), membersOf(1000)
-	for name, clear := range map[string]func(f *fates){
-		"member by member": func(f *fates) {
+	for name, clear := range map[string]func(f *Memory){
+		"member by member": func(f *Memory) {
 			for i, x := range m.List {
 				require.Len(t, f.byTx[tx].list, 1000, "%d are cleared", i)
-				f.clear(tx, x.Name)
+				f.Clear(tx, x.Name)
 			}
 		},
-		"all at once": func(f *fates) { f.clearAll(tx) },
-		"seen off with the mark": func(f *fates) {
-			require.True(t, f.isCleared(tx, m, "", seenOff(tx, m, true)))
+		"all at once": func(f *Memory) { f.ClearAll(tx) },
+		"seen off with the mark": func(f *Memory) {
+			require.True(t, f.Cleared(tx, m, "", seenOff(tx, m, true)))
 		},
-		"seen off without the mark": func(f *fates) {
-			require.True(t, f.isCleared(tx, m, "", seenOff(tx, m, false)))
+		"seen off without the mark": func(f *Memory) {
+			require.True(t, f.Cleared(tx, m, "", seenOff(tx, m, false)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFates(&still{})
-			f.settle(tx, cell.Committed, m, 1)
-			require.False(t, f.isCleared(tx, m, "", nothing))
+			f := New(&still{})
+			f.Settle(tx, cell.Committed, m, 1)
+			require.False(t, f.Cleared(tx, m, "", nothing))
 			clear(f)
 			for range 2 {
 				assert.Zero(t, f.holding())
 				assert.Zero(t, f.listed)
 				assert.Nil(t, f.byTx[tx].clear)
-				assert.True(t, f.isCleared(tx, m, "", nothing))
-				assert.Equal(t, cell.Committed, f.outcome(tx), "it is still known to be final")
-				f.settle(tx, cell.Committed, m, 2) // the list comes by again
-				f.clear(tx, m.List[0].Name)
-				f.clearAll(tx)
+				assert.True(t, f.Cleared(tx, m, "", nothing))
+				assert.Equal(t, cell.Committed, f.Of(tx), "it is still known to be final")
+				f.Settle(tx, cell.Committed, m, 2) // the list comes by again
+				f.Clear(tx, m.List[0].Name)
+				f.ClearAll(tx)
 			}
 		})
 	}
@@ -95,68 +95,68 @@ func TestListIsDroppedOnceCleared(t *testing.T) {
 // A member counts once, and a name that is no member's does not count.
 func TestEachMemberIsClearedByItself(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 8, 9, 100} {
-		f, tx, m := newFates(&still{}), attempt(1), membersOf(n)
-		f.settle(tx, cell.Committed, m, 1)
+		f, tx, m := New(&still{}), attempt(1), membersOf(n)
+		f.Settle(tx, cell.Committed, m, 1)
 		for i, x := range m.List {
 			for _, name := range []string{"=", "=0001x", "=zzzzz"} {
-				f.clear(tx, name)
+				f.Clear(tx, name)
 			}
-			assert.Equal(t, i == n-1, f.isCleared(tx, m, x.Name, nothing), "%d of %d", i, n)
+			assert.Equal(t, i == n-1, f.Cleared(tx, m, x.Name, nothing), "%d of %d", i, n)
 			assert.False(t, f.byTx[tx].cleared)
-			f.clear(tx, x.Name)
-			f.clear(tx, x.Name)
+			f.Clear(tx, x.Name)
+			f.Clear(tx, x.Name)
 		}
 		assert.True(t, f.byTx[tx].cleared)
 	}
 }
 
 func TestMemoryOfListsIsBounded(t *testing.T) {
-	f, m := newFates(&still{}), membersOf(1000)
+	f, m := New(&still{}), membersOf(1000)
 	for i := range 200 {
-		f.settle(attempt(i), cell.Committed, m, uint64(i))
+		f.Settle(attempt(i), cell.Committed, m, uint64(i))
 		require.LessOrEqual(t, f.holding(), listedMax)
 		require.Equal(t, f.holding(), f.listed)
 	}
 	kept := listedMax / 1000
 	assert.Len(t, f.byTx, kept)
-	assert.Equal(t, cell.Undecided, f.outcome(attempt(0)), "the oldest is forgotten")
-	assert.False(t, f.isCleared(attempt(0), m, "", seenOff(attempt(0), m, true)))
-	assert.Equal(t, cell.Committed, f.outcome(attempt(200-kept)))
-	f.clear(attempt(0), m.List[0].Name)
-	f.clearAll(attempt(0))
-	f.settle(attempt(0), cell.Committed, m, 300)
-	assert.Equal(t, cell.Committed, f.outcome(attempt(0)), "and learned again")
+	assert.Equal(t, cell.Undecided, f.Of(attempt(0)), "the oldest is forgotten")
+	assert.False(t, f.Cleared(attempt(0), m, "", seenOff(attempt(0), m, true)))
+	assert.Equal(t, cell.Committed, f.Of(attempt(200-kept)))
+	f.Clear(attempt(0), m.List[0].Name)
+	f.ClearAll(attempt(0))
+	f.Settle(attempt(0), cell.Committed, m, 300)
+	assert.Equal(t, cell.Committed, f.Of(attempt(0)), "and learned again")
 	assert.Equal(t, f.holding(), f.listed)
 }
 
 func TestMemoryOfAttemptsIsBounded(t *testing.T) {
-	f := newFates(&still{})
-	for i := range 2*fatesMax + 10 {
+	f := New(&still{})
+	for i := range 2*attemptsMax + 10 {
 		if i%2 == 0 {
-			f.settle(attempt(i), cell.Committed, membersOf(2), uint64(i))
-			f.clearAll(attempt(i))
+			f.Settle(attempt(i), cell.Committed, membersOf(2), uint64(i))
+			f.ClearAll(attempt(i))
 		} else {
-			f.settle(attempt(i), cell.Dead, cell.Members{}, uint64(i))
+			f.Settle(attempt(i), cell.Dead, cell.Members{}, uint64(i))
 		}
 	}
-	assert.Len(t, f.byTx, fatesMax)
-	assert.Len(t, f.order, fatesMax)
+	assert.Len(t, f.byTx, attemptsMax)
+	assert.Len(t, f.order, attemptsMax)
 	assert.Zero(t, f.holding())
 	assert.Zero(t, f.listed)
-	assert.Equal(t, cell.Undecided, f.outcome(attempt(fatesMax+9)))
-	assert.Equal(t, cell.Committed, f.outcome(attempt(fatesMax+10)))
-	assert.Equal(t, cell.Dead, f.outcome(attempt(2*fatesMax+9)))
+	assert.Equal(t, cell.Undecided, f.Of(attempt(attemptsMax+9)))
+	assert.Equal(t, cell.Committed, f.Of(attempt(attemptsMax+10)))
+	assert.Equal(t, cell.Dead, f.Of(attempt(2*attemptsMax+9)))
 }
 
 // The list of the oldest attempt is learned only now, and there is no room for it.
 func TestOldestLearnsItsListTooLate(t *testing.T) {
-	f, m := newFates(&still{}), membersOf(1000)
+	f, m := New(&still{}), membersOf(1000)
 	part := cell.Members{List: m.List[:1], Long: true}
-	f.settle(attempt(0), cell.Committed, part, 1)
+	f.Settle(attempt(0), cell.Committed, part, 1)
 	for i := range listedMax / 1000 {
-		f.settle(attempt(1+i), cell.Committed, m, 1)
+		f.Settle(attempt(1+i), cell.Committed, m, 1)
 	}
-	f.isCleared(attempt(0), m, "", seenOff(attempt(0), m, true))
+	f.Cleared(attempt(0), m, "", seenOff(attempt(0), m, true))
 	assert.LessOrEqual(t, f.holding(), listedMax)
 	assert.Equal(t, f.holding(), f.listed)
 }
@@ -172,16 +172,16 @@ func (s *still) Age(store.Moment) time.Duration { return s.age }
 // again when a very late write of it arrives.
 func TestDeathIsNotBelievedForEver(t *testing.T) {
 	c := &still{}
-	f, tx, m := newFates(c), attempt(1), membersOf(2)
-	f.settle(tx, cell.Dead, m, 1)
+	f, tx, m := New(c), attempt(1), membersOf(2)
+	f.Settle(tx, cell.Dead, m, 1)
 	c.age = store.AttemptMax
-	assert.Equal(t, cell.Dead, f.outcome(tx))
-	assert.Panics(t, func() { f.settle(tx, cell.Committed, m, 2) })
+	assert.Equal(t, cell.Dead, f.Of(tx))
+	assert.Panics(t, func() { f.Settle(tx, cell.Committed, m, 2) })
 	c.age++
-	assert.Equal(t, cell.Undecided, f.outcome(tx))
-	_, known := f.since(tx)
+	assert.Equal(t, cell.Undecided, f.Of(tx))
+	_, known := f.Since(tx)
 	assert.False(t, known)
-	f.settle(tx, cell.Committed, m, 3)
-	assert.Equal(t, cell.Committed, f.outcome(tx), "a commit is, for ever")
-	assert.Panics(t, func() { f.settle(tx, cell.Dead, m, 4) })
+	f.Settle(tx, cell.Committed, m, 3)
+	assert.Equal(t, cell.Committed, f.Of(tx), "a commit is, for ever")
+	assert.Panics(t, func() { f.Settle(tx, cell.Dead, m, 4) })
 }

@@ -1,4 +1,6 @@
-package resolve
+// Package outcome remembers what has become of attempts: a handle's own transaction status cache.
+// What it has forgotten is asked for again.
+package outcome
 
 import (
 	"slices"
@@ -13,30 +15,33 @@ import (
 
 // Limits of what a handle remembers. What is forgotten is asked for again.
 const (
-	// fatesMax is how many attempts it remembers the end of.
-	fatesMax = 8192
+	// attemptsMax is how many attempts it remembers the end of.
+	attemptsMax = 8192
 	// listedMax is how many members of them all.
 	listedMax = 64 << 10
 )
 
-// fates remembers which attempts are final, and of the committed ones which
+// Memory remembers which attempts are final, and of the committed ones which
 // members are known not to hold their intent any more, so that marks can go.
-type fates struct {
-	clock clock
+type Memory struct {
+	clock Clock
 
 	mu     seam.Mutex // guards all below
-	byTx   map[txid.ID]*fate
+	byTx   map[txid.ID]*record
 	order  []txid.ID // oldest first
 	listed int       // lengths of the lists
 }
 
-// clock tells how old is what is known.
-type clock interface {
+// Clock tells how old is what is known.
+type Clock interface {
+	// Moment is now.
 	Moment() store.Moment
+	// Age is how long ago that was.
 	Age(m store.Moment) time.Duration
 }
 
-type fate struct {
+// record is what is known of one attempt.
+type record struct {
 	outcome cell.Outcome
 	// since is the logical time at which the outcome became known here. What was
 	// read before proves nothing about the members of a committed attempt.
@@ -44,7 +49,7 @@ type fate struct {
 	// known is when a dead attempt was last found to be so. That does not hold for ever: a
 	// write of it that comes very late may find absent again what it expects to be.
 	known store.Moment
-	// list names all members, if that is known; clear tells of each whether it is
+	// list names all members, if that is known; clear says of each whether it is
 	// known not to hold the intent, and left counts the others.
 	list  []cell.Member
 	clear []bool
@@ -53,108 +58,109 @@ type fate struct {
 	cleared bool
 }
 
-func newFates(c clock) *fates { return &fates{clock: c, byTx: map[txid.ID]*fate{}} }
+// New returns a Memory that knows nothing.
+func New(c Clock) *Memory { return &Memory{clock: c, byTx: map[txid.ID]*record{}} }
 
-// outcome is Undecided for an attempt that is not known to be final.
-func (f *fates) outcome(tx txid.ID) cell.Outcome {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if x := f.byTx[tx]; x != nil && !f.aged(x) {
+// Of is Undecided for an attempt that is not known to be final.
+func (k *Memory) Of(tx txid.ID) cell.Outcome {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if x := k.byTx[tx]; x != nil && !k.aged(x) {
 		return x.outcome
 	}
 	return cell.Undecided
 }
 
-// aged tells whether an attempt was found dead too long ago to still count on it.
-func (f *fates) aged(x *fate) bool {
-	return x.outcome == cell.Dead && f.clock.Age(x.known) > store.AttemptMax
+// aged reports whether an attempt was found dead too long ago to still count on it.
+func (k *Memory) aged(x *record) bool {
+	return x.outcome == cell.Dead && k.clock.Age(x.known) > store.AttemptMax
 }
 
-// since is the logical time from which the attempt is known to be final, if it is.
-func (f *fates) since(tx txid.ID) (uint64, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if x := f.byTx[tx]; x != nil && !f.aged(x) {
+// Since is the logical time from which the attempt is known to be final, if it is.
+func (k *Memory) Since(tx txid.ID) (uint64, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if x := k.byTx[tx]; x != nil && !k.aged(x) {
 		return x.since, true
 	}
 	return 0, false
 }
 
-// settle records the outcome of an attempt. Contradictory outcomes are a broken
+// Settle records the outcome of an attempt. Contradictory outcomes are a broken
 // protocol.
-func (f *fates) settle(tx txid.ID, o cell.Outcome, m cell.Members, now uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	x := f.byTx[tx]
+func (k *Memory) Settle(tx txid.ID, o cell.Outcome, m cell.Members, now uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	x := k.byTx[tx]
 	if x == nil {
-		x = &fate{outcome: o, since: now}
-		f.remember(tx, x)
+		x = &record{outcome: o, since: now}
+		k.remember(tx, x)
 	}
-	if x.outcome == cell.Dead && o == cell.Committed && f.aged(x) {
+	if x.outcome == cell.Dead && o == cell.Committed && k.aged(x) {
 		x.outcome, x.since = o, now
 	}
 	if x.outcome != o {
-		panic("resolve: attempt " + tx.String() + " both committed and dead")
+		panic("outcome: attempt " + tx.String() + " both committed and dead")
 	}
 	if o == cell.Dead {
-		x.known = f.clock.Moment()
+		x.known = k.clock.Moment()
 	}
-	f.learnList(x, m)
+	k.learnList(x, m)
 }
 
-func (f *fates) learnList(x *fate, m cell.Members) {
+func (k *Memory) learnList(x *record, m cell.Members) {
 	if x.cleared || x.list != nil || len(m.List) == 0 || !m.Whole() {
 		return
 	}
 	x.list, x.left = m.List, len(m.List)
-	f.listed += len(x.list)
-	for f.listed > listedMax && len(f.order) > 1 {
-		f.forgetOldest()
+	k.listed += len(x.list)
+	for k.listed > listedMax && len(k.order) > 1 {
+		k.forgetOldest()
 	}
 }
 
-func (f *fates) remember(tx txid.ID, x *fate) {
-	if len(f.order) == fatesMax {
-		f.forgetOldest()
+func (k *Memory) remember(tx txid.ID, x *record) {
+	if len(k.order) == attemptsMax {
+		k.forgetOldest()
 	}
-	f.order = append(f.order, tx)
-	f.byTx[tx] = x
+	k.order = append(k.order, tx)
+	k.byTx[tx] = x
 }
 
-func (f *fates) forgetOldest() {
-	tx := f.order[0]
-	x := f.byTx[tx]
-	f.order = f.order[1:]
-	f.listed -= len(x.list)
+func (k *Memory) forgetOldest() {
+	tx := k.order[0]
+	x := k.byTx[tx]
+	k.order = k.order[1:]
+	k.listed -= len(x.list)
 	x.list, x.clear = nil, nil // the caller may still hold it
-	delete(f.byTx, tx)
+	delete(k.byTx, tx)
 }
 
-// clear records that a member does not hold the committed attempt's intent.
-func (f *fates) clear(tx txid.ID, name string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if x := f.byTx[tx]; x != nil && x.outcome == cell.Committed {
-		f.clearMember(x, name)
+// Clear records that a member does not hold the committed attempt's intent.
+func (k *Memory) Clear(tx txid.ID, name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if x := k.byTx[tx]; x != nil && x.outcome == cell.Committed {
+		k.clearMember(x, name)
 	}
 }
 
-// clearAll records that no member holds the committed attempt's intent.
-func (f *fates) clearAll(tx txid.ID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if x := f.byTx[tx]; x != nil && x.outcome == cell.Committed && !x.cleared {
-		f.clearWhole(x)
+// ClearAll records that no member holds the committed attempt's intent.
+func (k *Memory) ClearAll(tx txid.ID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if x := k.byTx[tx]; x != nil && x.outcome == cell.Committed && !x.cleared {
+		k.clearWhole(x)
 	}
 }
 
 // clearWhole: the members do not matter any more.
-func (f *fates) clearWhole(x *fate) {
-	f.listed -= len(x.list)
+func (k *Memory) clearWhole(x *record) {
+	k.listed -= len(x.list)
 	x.cleared, x.list, x.clear = true, nil, nil
 }
 
-func (f *fates) clearMember(x *fate, name string) {
+func (k *Memory) clearMember(x *record, name string) {
 	if x.cleared {
 		return
 	}
@@ -167,7 +173,7 @@ func (f *fates) clearMember(x *fate, name string) {
 	}
 	x.clear[i] = true
 	if x.left--; x.left == 0 {
-		f.clearWhole(x)
+		k.clearWhole(x)
 	}
 }
 
@@ -188,22 +194,22 @@ func position(list []cell.Member, name string) int {
 	return i + 1
 }
 
-// peek returns what the handle remembers of a cell.
-type peek func(name string) (store.Snapshot, bool)
+// Peek returns what the handle remembers of a cell.
+type Peek func(name string) (store.Snapshot, bool)
 
-// isCleared tells whether no member of the committed attempt, but perhaps one,
+// Cleared reports whether no member of the committed attempt, but perhaps one,
 // holds its intent: the rule for dropping a mark. Beside what it was told, it goes
 // by cells that were read after the attempt was known to have committed.
-func (f *fates) isCleared(tx txid.ID, m cell.Members, but string, look peek) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	x := f.byTx[tx]
+func (k *Memory) Cleared(tx txid.ID, m cell.Members, but string, look Peek) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	x := k.byTx[tx]
 	if x == nil || x.outcome != cell.Committed {
 		return false
 	}
-	f.learnList(x, m)
+	k.learnList(x, m)
 	if x.list == nil {
-		return x.cleared || f.primaryClears(x, tx, m.Primary(), but, look)
+		return x.cleared || k.primaryClears(x, tx, m.Primary(), but, look)
 	}
 	for i, y := range x.list {
 		if x.cleared {
@@ -216,20 +222,20 @@ func (f *fates) isCleared(tx txid.ID, m cell.Members, but string, look peek) boo
 		if !ok || s.Proved <= x.since || !off(s, tx, y) {
 			return false
 		}
-		f.seen(x, tx, s, m.Long && i > 0)
+		k.seen(x, tx, s, m.Long && i > 0)
 	}
 	return true
 }
 
 // primaryClears: with a long list that nobody here knows, only the primary tells.
-func (f *fates) primaryClears(
-	x *fate, tx txid.ID, p cell.Member, but string, look peek,
+func (k *Memory) primaryClears(
+	x *record, tx txid.ID, p cell.Member, but string, look Peek,
 ) bool {
 	if p.Name == but {
 		return false
 	}
 	if s, ok := look(p.Name); ok && s.Proved > x.since && off(s, tx, p) {
-		f.seen(x, tx, s, false)
+		k.seen(x, tx, s, false)
 	}
 	return x.cleared
 }
@@ -237,10 +243,10 @@ func (f *fates) primaryClears(
 // seen learns from a member that is off, read after the attempt was known to have
 // committed: if it is also without the mark, somebody else knew that no member
 // holds the intent (with a long list, of the primary alone).
-func (f *fates) seen(x *fate, tx txid.ID, s store.Snapshot, longSecondary bool) {
-	f.clearMember(x, s.Name)
+func (k *Memory) seen(x *record, tx txid.ID, s store.Snapshot, longSecondary bool) {
+	k.clearMember(x, s.Name)
 	if _, marked := s.Cell.Mark(tx); !marked && !longSecondary && !x.cleared {
-		f.clearWhole(x)
+		k.clearWhole(x)
 	}
 }
 
