@@ -33,7 +33,7 @@ var (
 	// engine is the code that must replay from a seed under simulation.
 	engine = []string{
 		".", "internal/cache", "internal/cell", "internal/commit", "internal/keyspace",
-		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/turn",
+		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/latch",
 		"internal/txid", "internal/txn", "internal/outcome",
 	}
 )
@@ -102,7 +102,7 @@ var directions = []row{
 	{"internal/cell", []string{"internal/txid"}, "transitions of a cell are pure: no I/O, no time"},
 	{"internal/seam", []string{"golang.org/x/sync"},
 		"the door to the Go runtime leads nowhere else"},
-	{"internal/turn", []string{"internal/seam"}, "who waits for whom is decided by names alone"},
+	{"internal/latch", []string{"internal/seam"}, "who waits for whom is decided by names alone"},
 	{"internal/store", []string{
 		"internal/cell", "internal/txid", "internal/cache", "backend", "internal/keyspace",
 		"internal/seam",
@@ -124,7 +124,7 @@ var directions = []row{
 	}, "from a plan to a result: an attempt does not know its transaction, and tries once"},
 	{"internal/txn", []string{
 		"internal/commit", "internal/scan", "internal/resolve", "internal/store", "internal/cell",
-		"internal/txid", "internal/turn", "internal/seam", "backend",
+		"internal/txid", "internal/latch", "internal/seam", "backend",
 	}, "one transaction on top of the other mechanisms, without names of objects or requests"},
 	{"internal/sweep", []string{
 		"backend",

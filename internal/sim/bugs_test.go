@@ -294,8 +294,8 @@ var bugs = []bug{
 		`	case !r.good && len(r.tx.entries) == 0:`, "crowd",
 	},
 	{
-		"a group commits what a rider has done who left before", "internal/txn/group.go",
-		`		if r.ride.Gone() {
+		"a group commits what a waiter has done that left before", "internal/txn/group.go",
+		`		if r.waiter.Gone() {
 			return false
 		}
 	}
@@ -311,7 +311,7 @@ var bugs = []bug{
 // without`, "crowd",
 	},
 	{
-		"a rider leaves a committing group without doubt", "internal/txn/group.go",
+		"a waiter leaves a committing group without doubt", "internal/txn/group.go",
 		`	if !g.committing {
 		return err
 	}
@@ -322,14 +322,14 @@ var bugs = []bug{
 	t.e`, "crowd",
 	},
 	{
-		"a group forgets what its riders have read", "internal/txn/group.go",
+		"a group forgets what its waiters have read", "internal/txn/group.go",
 		`		} else {
 			own := *e`,
 		`		} else if own := *e; e.op != opNone {
 			own = *e`, "crowd",
 	},
 	{
-		"a group forgets what riders before have done to a key", "internal/txn/group.go",
+		"a group forgets what waiters before have done to a key", "internal/txn/group.go",
 		`		*e = *src
 		e.fetch, e.lent = nil, true
 `,

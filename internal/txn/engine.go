@@ -19,11 +19,11 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/latch"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
-	"github.com/strictkv/strictkv/internal/turn"
 )
 
 // Engine runs transactions on one database.
@@ -38,8 +38,8 @@ type Engine struct {
 	memory scan.Memory
 	// inlineMax is the size in bytes up to which a value lives in its key's cell.
 	inlineMax int
-	// line is where transactions wait for others of this handle.
-	line *turn.Line[*txn]
+	// latches are what transactions wait for others of this handle with.
+	latches *latch.Queue[*txn]
 }
 
 // Stats count the transactions of an Engine.
@@ -67,7 +67,7 @@ func New(st *store.Store, rs *resolve.Resolver, inlineMax int) *Engine {
 	rt := st.Runtime()
 	e := &Engine{
 		st: st, rs: rs, rt: rt, inlineMax: inlineMax, scans: scan.New(st, rs),
-		line: turn.NewLine[*txn](rt),
+		latches: latch.NewQueue[*txn](rt),
 	}
 	e.commits = commit.New(commit.Options{
 		Store: st, Resolver: rs, Scanner: e.scans, Memory: &e.memory, Counts: &e.stats.Counts,

@@ -6,15 +6,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/strictkv/strictkv/internal/latch"
 	"github.com/strictkv/strictkv/internal/seam"
-	"github.com/strictkv/strictkv/internal/turn"
 )
 
 // Limits of waiting for others of the same handle.
 const (
-	// turnMax is how long a transaction waits for its turn. Then it goes on without: it may
+	// latchMax is how long a transaction waits for a latch. Then it goes on without: it may
 	// have been started within the function of one that it waits for.
-	turnMax = 5 * time.Second
+	latchMax = 5 * time.Second
 	// gatherPart is the part of a PUT's latency that a group waits for those who have been
 	// in the groups before it and are expected to come again. Less than gatherMin is not
 	// worth a timer; after gatherMax, their intents would be resolved instead of folded.
@@ -24,7 +24,7 @@ const (
 	// collectMax is how long a group runs functions before it commits what it has.
 	collectMax = 250 * time.Millisecond
 	// slowTries is how often a transaction whose function takes longer than that may fail
-	// before it has the turn while its function runs. If that takes longer than turnMax, the
+	// before it has the latch while its function runs. If that takes longer than latchMax, the
 	// others would not wait for it anyway.
 	slowTries = 3
 )
@@ -33,7 +33,7 @@ const (
 var errNobody = errors.New("nobody is left in the group")
 
 // group is several transactions of one handle that commit in one attempt. While they wait
-// for their turn, nothing is done. Then a transaction of its own, t, runs their functions,
+// for the latch, nothing is done. Then a transaction of its own, t, runs their functions,
 // each on what those before have staged, and commits the sum: they are serialized in this
 // order, at the instant of its commit. If an attempt fails, their functions are run again.
 //
@@ -44,18 +44,18 @@ var errNobody = errors.New("nobody is left in the group")
 type group struct {
 	t *txn
 
-	mu     seam.Mutex // guards all below
-	cancel context.CancelFunc
-	riders []*txn
+	mu      seam.Mutex // guards all below
+	cancel  context.CancelFunc
+	waiters []*txn
 	// left is how many of them have gone; committing says that an attempt is under way which
 	// may have committed what they did.
 	left       int
 	committing bool
 }
 
-// ride is a transaction's place in a group.
-type ride struct {
-	turn.Ride
+// waiter is a transaction's place in a group.
+type waiter struct {
+	latch.Waiter
 	// The rest is written by one side while the other waits for its orders or its report.
 	group *group
 	tx    *Tx // the run that is wanted, or was
@@ -64,14 +64,14 @@ type ride struct {
 	err   error
 }
 
-// takeTurn waits until the handle's other transactions that want the same cells have
+// acquire waits until the handle's other transactions that want the same cells have
 // committed. It returns now if the run of the function can be committed. Otherwise the
 // transaction is done, as others have committed it, or the function must run again.
-func (t *txn) takeTurn(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
+func (t *txn) acquireLatch(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
 	switch {
-	case t.solo, t.turn != nil, t.slow && t.failures < slowTries:
+	case t.solo, t.latch != nil, t.slow && t.failures < slowTries:
 		return true, false, nil
-	case t.locks != nil: // those who have the turn may be waiting for them
+	case t.locks != nil: // those who have the latch may be waiting for them
 		return true, false, nil
 	}
 	var w, r [4]string
@@ -89,33 +89,33 @@ func (t *txn) takeTurn(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
 	for again := true; again; {
 		own := &t.own
 		if t.lined { // that may still be in use
-			own = new(turn.Turn[*txn])
+			own = new(latch.Latch[*txn])
 		}
 		t.lined = true
-		place, how := t.e.line.Enter(own, t, share, writes, reads)
+		place, how := t.e.latches.Acquire(own, t, share, writes, reads)
 		switch how {
-		case turn.Alone:
-			t.turn = place
+		case latch.Held:
+			t.latch = place
 			return true, false, nil
-		case turn.First:
+		case latch.First:
 			t.e.rs.Go(func(life context.Context) { t.e.drive(life, place) })
 		}
-		again, done, err = t.rideIn(place, fn)
+		again, done, err = t.await(place, fn)
 	}
 	t.fresh, t.why = nil, Regrouped
 	return false, done, err
 }
 
-// rideIn waits for the turn, and does what the group wants. If that has had no time for the
-// function, another place in line is to be taken at once.
-func (t *txn) rideIn(
-	place *turn.Turn[*txn], fn func(*Tx) error,
+// await waits for the latch, and does what the group wants. If that has had no time for the
+// function, another one is to be acquired at once.
+func (t *txn) await(
+	place *latch.Latch[*txn], fn func(*Tx) error,
 ) (again, done bool, err error) {
-	ctx, cancel := t.e.rt.WithTimeout(t.ctx, turnMax)
+	ctx, cancel := t.e.rt.WithTimeout(t.ctx, latchMax)
 	defer cancel()
 	var begun time.Time // of the last run
 	for {
-		o, err := t.ride.Next(ctx, t.e.rt)
+		o, err := t.waiter.Next(ctx, t.e.rt)
 		if err != nil {
 			if left, err := t.stepOut(place); left {
 				return false, err != nil, err
@@ -124,80 +124,80 @@ func (t *txn) rideIn(
 			continue
 		}
 		switch o {
-		case turn.Run:
+		case latch.Run:
 			begun = t.e.rt.Now()
-			t.runAlong(fn)
-		case turn.Go:
-			t.turn = place
+			t.runShared(fn)
+		case latch.Go:
+			t.latch = place
 			return false, false, nil
-		case turn.Slow:
-			t.slow, t.solo = true, t.e.rt.Now().Sub(begun) >= turnMax
+		case latch.Slow:
+			t.slow, t.solo = true, t.e.rt.Now().Sub(begun) >= latchMax
 			return false, false, nil
-		case turn.Solo:
+		case latch.Solo:
 			t.solo = true
 			return false, false, nil
-		case turn.Again:
+		case latch.Again:
 			return true, false, nil
-		case turn.End:
-			return false, true, t.ride.err
+		case latch.End:
+			return false, true, t.waiter.err
 		}
 	}
 }
 
-// stepOut leaves the turn, as the caller leaves, or has waited too long. For that reason he
+// stepOut leaves the latch, as the caller leaves, or has waited too long. For that reason it
 // does not leave a group that is at work.
-func (t *txn) stepOut(place *turn.Turn[*txn]) (left bool, err error) {
+func (t *txn) stepOut(place *latch.Latch[*txn]) (left bool, err error) {
 	err = t.ctx.Err()
-	if t.e.line.Leave(place, t) {
+	if t.e.latches.Leave(place, t) {
 		t.solo = true
 		return true, err
 	}
-	if err == nil || !t.ride.Quit() {
+	if err == nil || !t.waiter.Quit() {
 		return false, nil
 	}
-	return true, t.ride.group.without(t, err)
+	return true, t.waiter.group.without(t, err)
 }
 
-// runAlong runs the function for the group.
-func (t *txn) runAlong(fn func(*Tx) error) {
-	r := &t.ride
+// runShared runs the function for the group.
+func (t *txn) runShared(fn func(*Tx) error) {
+	r := &t.waiter
 	r.good = false
 	defer r.ran.Set() // if it panics, too
 	r.good = r.tx.call(fn) == nil && r.tx.sound()
 }
 
-// drive waits until a turn has come, and sees to it that its riders commit; and so on, as
+// drive waits until a latch is granted, and sees to it that its waiters commit; and so on, as
 // long as they come again.
-func (e *Engine) drive(life context.Context, place *turn.Turn[*txn]) {
+func (e *Engine) drive(life context.Context, place *latch.Latch[*txn]) {
 	for place != nil {
 		if ready := place.Ready(); ready != nil {
 			_ = ready.Wait(context.Background()) // which never ends
 		}
 		e.gather(life, place)
 		g := &group{}
-		g.riders = e.line.Close(place, func(t *txn) { t.ride.group = g })
+		g.waiters = e.latches.Close(place, func(t *txn) { t.waiter.group = g })
 		// The eldest first: there may be no time for all, every time.
-		slices.SortStableFunc(g.riders, func(a, b *txn) int { return a.start.Compare(b.start) })
-		switch n := len(g.riders); {
-		case n == 1 && g.riders[0].ride.Tell(turn.Go):
-			return // the turn is the rider's now
+		slices.SortStableFunc(g.waiters, func(a, b *txn) int { return a.start.Compare(b.start) })
+		switch n := len(g.waiters); {
+		case n == 1 && g.waiters[0].waiter.Tell(latch.Go):
+			return // the turn is the waiter's now
 		case n > 1:
 			err := g.commit(e)
-			place = e.line.Done(place)
+			place = e.latches.Done(place)
 			g.end(err)
 		default:
-			place = e.line.Done(place)
+			place = e.latches.Done(place)
 		}
 	}
 }
 
 // gather waits a moment for those who are expected to come again.
-func (e *Engine) gather(life context.Context, place *turn.Turn[*txn]) {
+func (e *Engine) gather(life context.Context, place *latch.Latch[*txn]) {
 	d := min(e.st.PutLatency()/gatherPart, gatherMax)
 	if d < gatherMin {
 		return
 	}
-	if full := e.line.Full(place); full != nil {
+	if full := e.latches.Full(place); full != nil {
 		ctx, cancel := e.rt.WithTimeout(life, d)
 		defer cancel()
 		_ = full.Wait(ctx)
@@ -206,11 +206,11 @@ func (e *Engine) gather(life context.Context, place *turn.Turn[*txn]) {
 
 // commit runs the transaction that commits for all.
 func (g *group) commit(e *Engine) error {
-	ctx, cancel := e.rt.WithCancel(context.WithoutCancel(g.riders[0].ctx))
+	ctx, cancel := e.rt.WithCancel(context.WithoutCancel(g.waiters[0].ctx))
 	defer cancel()
 	g.t = e.begin(ctx)
 	g.t.solo, g.t.group = true, g
-	for _, r := range g.riders {
+	for _, r := range g.waiters {
 		// The tie-break stays its own: one of them may go on by itself, and two attempts of
 		// one rank would wait for each other.
 		g.t.priority.Time = min(g.t.priority.Time, r.priority.Time)
@@ -221,20 +221,20 @@ func (g *group) commit(e *Engine) error {
 	return g.t.run(g.collect)
 }
 
-// collect runs the functions, one after another, until it has those of riders who all are
+// collect runs the functions, one after another, until it has those of waiters who all are
 // there.
 func (g *group) collect(tx *Tx) error {
 	rt := g.t.e.rt
 	for {
 		g.mu.Lock()
-		riders := g.riders
+		waiters := g.waiters
 		g.mu.Unlock()
 		tx.forget()
 		var kept []*txn
 		until := rt.Now().Add(collectMax)
-		for _, r := range riders {
+		for _, r := range waiters {
 			if len(kept) > 0 && !rt.Now().Before(until) {
-				r.ride.Tell(turn.Again)
+				r.waiter.Tell(latch.Again)
 			} else if g.runOf(r, tx) {
 				kept = append(kept, r)
 			}
@@ -248,41 +248,41 @@ func (g *group) collect(tx *Tx) error {
 	}
 }
 
-// runOf has a rider run its function on top of tx, and merges what that did. It tells
-// whether the rider stays in the group.
+// runOf has a waiter run its function on top of tx, and merges what that did. It tells
+// whether the waiter stays in the group.
 func (g *group) runOf(t *txn, tx *Tx) bool {
-	r, rt := &t.ride, g.t.e.rt
+	r, rt := &t.waiter, g.t.e.rt
 	if r.Gone() {
 		return false
 	}
 	ran := rt.NewEvent()
 	r.tx, r.ran = &Tx{t: t, why: Regrouped, fresh: tx.fresh, base: tx}, ran
-	if !r.Tell(turn.Run) {
+	if !r.Tell(latch.Run) {
 		return false
 	}
 	ctx, cancel := rt.WithTimeout(context.Background(), collectMax)
 	defer cancel()
 	switch {
 	case ran.Wait(ctx) != nil:
-		r.Tell(turn.Slow) // once it has returned
+		r.Tell(latch.Slow) // once it has returned
 		return false
 	case !r.good:
-		r.Tell(turn.Solo)
+		r.Tell(latch.Solo)
 		return false
 	}
 	tx.merge(r.tx)
 	return true
 }
 
-// settle makes those the riders whose functions have run, if there are any, and all still are.
-func (g *group) settle(riders []*txn) bool {
+// settle makes those the waiters whose functions have run, if there are any, and all still are.
+func (g *group) settle(waiters []*txn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.riders, g.left = riders, 0
-	return len(riders) > 0 && g.completeLocked()
+	g.waiters, g.left = waiters, 0
+	return len(waiters) > 0 && g.completeLocked()
 }
 
-// seal begins to send what commits, if all riders still are there: who leaves from now on is
+// seal begins to send what commits, if all waiters still are there: who leaves from now on is
 // in doubt. Else the functions of the others are to be run again.
 func (g *group) seal() bool {
 	g.mu.Lock()
@@ -299,33 +299,33 @@ func (g *group) unseal() {
 }
 
 func (g *group) completeLocked() bool {
-	for _, r := range g.riders {
-		if r.ride.Gone() {
+	for _, r := range g.waiters {
+		if r.waiter.Gone() {
 			return false
 		}
 	}
 	return true
 }
 
-// without is the error of a rider that has left. If the group is committing, it may commit
+// without is the error of a waiter that has left. If the group is committing, it may commit
 // what he has done, too. When nobody is left, it gives up.
 func (g *group) without(t *txn, err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !slices.Contains(g.riders, t) {
+	if !slices.Contains(g.waiters, t) {
 		return err
 	}
-	if g.left++; g.left == len(g.riders) && g.cancel != nil {
+	if g.left++; g.left == len(g.waiters) && g.cancel != nil {
 		g.cancel()
 	}
 	if !g.committing {
 		return err
 	}
 	t.e.stats.InDoubt.Add(1)
-	return &InDoubtError{Names: t.ride.tx.changed(), Err: err}
+	return &InDoubtError{Names: t.waiter.tx.changed(), Err: err}
 }
 
-// end tells the riders what the group has come to.
+// end tells the waiters what the group has come to.
 func (g *group) end(err error) {
 	var doubt *InDoubtError
 	inDoubt := errors.As(err, &doubt)
@@ -333,7 +333,7 @@ func (g *group) end(err error) {
 	g.mu.Lock()
 	left := g.left // they have been told already
 	g.mu.Unlock()
-	switch n := int64(len(g.riders)-left) - 1; {
+	switch n := int64(len(g.waiters)-left) - 1; {
 	case inDoubt:
 		stats.InDoubt.Add(n)
 	case err == nil && g.t.linked == nil:
@@ -342,17 +342,17 @@ func (g *group) end(err error) {
 		stats.Committed.Add(n)
 		stats.Grouped.Add(n + 1)
 	}
-	for _, r := range g.riders {
-		o := turn.End
+	for _, r := range g.waiters {
+		o := latch.End
 		switch {
 		case inDoubt:
-			r.ride.err = &InDoubtError{
-				Attempt: doubt.Attempt, Names: r.ride.tx.changed(), Err: doubt.Err,
+			r.waiter.err = &InDoubtError{
+				Attempt: doubt.Attempt, Names: r.waiter.tx.changed(), Err: doubt.Err,
 			}
 		case err != nil: // not applied; whom it concerns will find out
-			o = turn.Solo
+			o = latch.Solo
 		}
-		r.ride.Tell(o)
+		r.waiter.Tell(o)
 	}
 }
 

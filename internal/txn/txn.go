@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/latch"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
-	"github.com/strictkv/strictkv/internal/turn"
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
@@ -92,14 +92,14 @@ type txn struct {
 	uploads      []*upload
 	uploadsAgain int
 	linked       []*commit.Member
-	// turn is the one that the transaction has, if any; own is room for one. Its place in
-	// a turn of others is ride.
-	turn *turn.Turn[*txn]
-	own  turn.Turn[*txn]
-	ride ride
+	// latch is the one that the transaction has for itself, if any; own is room for one. Its
+	// place in a shared one is waiter.
+	latch  *latch.Latch[*txn]
+	own    latch.Latch[*txn]
+	waiter waiter
 	// group is set for a transaction that commits for a group.
 	group *group
-	// lined says that it has had a place in line; solo that it takes no turns any more; slow
+	// lined says that it has waited for a latch; solo that it takes none any more; slow
 	// that its function takes longer than a group waits.
 	lined, solo, slow bool
 }
@@ -129,7 +129,7 @@ func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
 	if ferr != nil || !tx.writes() {
 		return t.finishReads(tx, ferr)
 	}
-	if now, done, err := t.takeTurn(tx, fn); !now {
+	if now, done, err := t.acquireLatch(tx, fn); !now {
 		return done, err
 	}
 	return t.commit(tx)
@@ -230,8 +230,8 @@ func (t *txn) mourn(r commit.Result) {
 // leave ends the transaction: it hands to the background what attempts have left in cells.
 func (t *txn) leave() {
 	t.release()
-	if t.turn != nil {
-		t.e.line.Done(t.turn)
+	if t.latch != nil {
+		t.e.latches.Done(t.latch)
 	}
 	t.discardRest()
 	t.e.commits.Resolve(&t.left)
