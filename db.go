@@ -7,6 +7,8 @@ import (
 	"log/slog"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/cleanup"
+	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
@@ -22,6 +24,7 @@ type DB struct {
 	rt     seam.Runtime
 	st     *store.Store
 	rs     *resolve.Resolver
+	bg     *cleanup.Background
 	engine *txn.Engine
 	stop   context.CancelFunc // of the background work
 
@@ -72,12 +75,18 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 		return nil, err
 	}
 	life, stop := rt.WithCancel(context.WithoutCancel(ctx))
-	rs := resolve.New(life, resolve.Options{
-		Store: st, Patience: s.patience, Concurrency: max(s.concurrency/2, 1), Logger: s.logger,
+	keys := contention.NewKeys(rt)
+	rs := resolve.New(resolve.Options{Store: st, Patience: s.patience})
+	bg := cleanup.New(life, cleanup.Options{
+		Resolver: rs, Store: st, Keys: keys,
+		Concurrency: max(s.concurrency/2, 1), Logger: s.logger,
+	})
+	engine := txn.New(txn.Config{
+		Store: st, Resolver: rs, Background: bg, Keys: keys, InlineMax: s.inlineMax,
 	})
 	return &DB{
-		name: name, rt: rt, st: st, rs: rs, stop: stop,
-		engine: txn.New(st, rs, s.inlineMax), concurrency: s.concurrency,
+		name: name, rt: rt, st: st, rs: rs, bg: bg, stop: stop,
+		engine: engine, concurrency: s.concurrency,
 	}, nil
 }
 
@@ -102,7 +111,7 @@ func (db *DB) Close(ctx context.Context) error {
 			return fmt.Errorf("close %q: transactions are running: %w", db.name, err)
 		}
 	}
-	if err := db.rs.Drain(ctx); err != nil {
+	if err := db.bg.Drain(ctx); err != nil {
 		return fmt.Errorf("close %q: intents are being resolved: %w", db.name, err)
 	}
 	return nil

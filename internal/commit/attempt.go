@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/internal/cell"
-	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/cleanup"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
@@ -191,11 +191,11 @@ func (a *attempt) succeed() {
 		left = left[1:]
 	}
 	names := namesOf(left)
-	if slices.ContainsFunc(a.members, func(m *Member) bool { return a.rs.Hot(m.Name) }) {
-		a.rs.ResolveLate(a.id, names)
+	if slices.ContainsFunc(a.members, func(m *Member) bool { return a.keys.Hot(m.Name) }) {
+		a.bg.ResolveLate(a.id, names)
 		return
 	}
-	a.rs.Resolve(a.id, names, false)
+	a.bg.Resolve(a.id, names, false)
 }
 
 // forget makes the memory of scans forget what the attempt has written.
@@ -220,11 +220,11 @@ func (a *attempt) die() {
 	left.replaced(a.members)
 	for _, m := range a.members {
 		if m.Result == store.Refused {
-			a.rs.Lost(m.Name)
+			a.keys.Lost(m.Name)
 		}
 	}
 	for _, m := range a.unsent {
-		a.rs.Doubt(m.Name)
+		a.keys.Doubt(m.Name)
 	}
 	if a.kind == Direct {
 		return
@@ -242,19 +242,19 @@ func (a *attempt) die() {
 func (a *attempt) doubtful(cause error) error {
 	names := namesOf(a.members)
 	if m := a.members[0]; a.kind == Direct {
-		a.rs.UnlinkByWrite(a.id, m.writer, m.write, a.expired)
+		a.bg.UnlinkByWrite(a.id, m.writer, m.write, a.expired)
 	} else {
-		a.rs.Resolve(a.id, names, a.kind.mode() == cell.Pending)
-		a.rs.UnlinkIfDead(a.id, a.kind.mode(), a.linking(), a.expired)
+		a.bg.Resolve(a.id, names, a.kind.mode() == cell.Pending)
+		a.bg.UnlinkIfDead(a.id, a.kind.mode(), a.linking(), a.expired)
 	}
 	return &InDoubtError{Attempt: a.id, Names: names, Err: whyDoubt(a.ctx, cause)}
 }
 
-// linking tells the resolver what it needs to know of the members' external values.
-func (a *attempt) linking() []resolve.Linking {
-	all := make([]resolve.Linking, len(a.members))
+// linking tells the background what it needs to know of the members' external values.
+func (a *attempt) linking() []cleanup.Linking {
+	all := make([]cleanup.Linking, len(a.members))
 	for i, m := range a.members {
-		all[i] = resolve.Linking{Member: a.list.List[i], Ref: m.Value.Ref}
+		all[i] = cleanup.Linking{Member: a.list.List[i], Ref: m.Value.Ref}
 		if m.Action != cell.Lock {
 			all[i].Saw = m.writer
 		}

@@ -26,6 +26,8 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/strictkv/strictkv/internal/cleanup"
+	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/seam"
@@ -37,6 +39,8 @@ type Committer struct {
 	st    *store.Store
 	rs    *resolve.Resolver
 	rt    seam.Runtime
+	bg    *cleanup.Background
+	keys  *contention.Keys
 	scans *scan.Scanner
 	// memory is told what was found valid, and what has been written.
 	memory *scan.Memory
@@ -53,18 +57,20 @@ type Counts struct {
 
 // Options configures a Committer.
 type Options struct {
-	Store    *store.Store
-	Resolver *resolve.Resolver
-	Scanner  *scan.Scanner
-	Memory   *scan.Memory
-	Counts   *Counts
+	Store      *store.Store
+	Resolver   *resolve.Resolver
+	Background *cleanup.Background
+	Keys       *contention.Keys
+	Scanner    *scan.Scanner
+	Memory     *scan.Memory
+	Counts     *Counts
 }
 
 // New returns a Committer.
 func New(o Options) *Committer {
 	return &Committer{
-		st: o.Store, rs: o.Resolver, rt: o.Store.Runtime(), scans: o.Scanner, memory: o.Memory,
-		counts: o.Counts,
+		st: o.Store, rs: o.Resolver, rt: o.Store.Runtime(), bg: o.Background, keys: o.Keys,
+		scans: o.Scanner, memory: o.Memory, counts: o.Counts,
 	}
 }
 
@@ -72,7 +78,7 @@ func New(o Options) *Committer {
 func (c *Committer) Commit(ctx context.Context, p *Plan) Result {
 	a := c.newAttempt(ctx, p)
 	if a.kind != Direct {
-		if err := c.rs.Admit(ctx); err != nil {
+		if err := c.bg.Admit(ctx); err != nil {
 			return withdrawn(err)
 		}
 	}

@@ -3,7 +3,6 @@ package commit
 import (
 	"context"
 	"encoding/binary"
-	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,9 +27,7 @@ func TestForgottenFatesDoNotOverfillACell(t *testing.T) {
 		Concurrency: 8,
 	})
 	require.NoError(t, err)
-	rs := resolve.New(ctx, resolve.Options{
-		Store: st, Concurrency: 4, Logger: slog.New(slog.DiscardHandler),
-	})
+	rs := resolve.New(resolve.Options{Store: st})
 	attempts := uint64(0)
 	commits := func() (tx txid.ID, m cell.Members) {
 		attempts++

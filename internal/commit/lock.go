@@ -4,14 +4,12 @@ import (
 	"context"
 
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
 )
-
-// raceAfter is how often a lock is refused before several tries of it race.
-const raceAfter = 2
 
 // Locking is what came of trying to take the first lock.
 type Locking struct {
@@ -53,7 +51,7 @@ func (c *Committer) Lock(ctx context.Context, p *Plan, first *Member, refusals i
 // races reports whether the member is to be locked in a race, after so many refusals: if there
 // is no intent in its cell. Among rivals with several members it is better to know of all.
 func (m *Member) races(refusals int) bool {
-	return refusals >= raceAfter && m.Base.Cell.Intent == nil
+	return contention.Races(refusals) && m.Base.Cell.Intent == nil
 }
 
 // tryFirst makes an attempt that begins by locking its primary, and has ended if that has not

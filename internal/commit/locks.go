@@ -162,7 +162,7 @@ func (l *Locks) settle(m *Member, first bool) error {
 	if err := a.claim(l.ctx, m.Name, a.plan.Left); err != nil {
 		return err
 	}
-	if m.Base = a.Latest(m.Name, m.Base); first && a.rs.Doubted(m.Name) {
+	if m.Base = a.Latest(m.Name, m.Base); first && a.keys.Doubted(m.Name) {
 		s, err := a.rs.Fetch(l.ctx, m.Name)
 		if err != nil {
 			return err
@@ -268,7 +268,7 @@ func (l *Locks) try(ctx context.Context, m *Member) (landed bool, err error) {
 		case cell.AtExpected:
 		default:
 			m.Result, m.Seen = store.NotApplied, s
-			a.rs.Lost(m.Name)
+			a.keys.Lost(m.Name)
 			return false, nil
 		}
 	}

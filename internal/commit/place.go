@@ -3,17 +3,13 @@ package commit
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 )
-
-// yieldPart is the part of a write's latency that a first attempt leaves to others who want
-// the same hot key.
-const yieldPart = 4
 
 // placeAll sends the attempt's writes, until all have landed (undecided) or the attempt has
 // ended. For one that is parallel or direct, all landed is the commit point.
@@ -37,15 +33,14 @@ func (a *attempt) placeAll() verdict {
 
 // yield lets those go first that have failed more often.
 func (a *attempt) yield() error {
-	d := a.st.PutLatency() / yieldPart
-	return a.rt.Sleep(a.ctx, d/time.Duration(1+a.plan.Failures))
+	return a.rt.Sleep(a.ctx, contention.Yield(a.st.PutLatency(), a.plan.Failures))
 }
 
 // hotFirst are the members that are written first: the hot one with the smallest name, or
 // all. Rivals meet there, instead of each taking half of the keys.
 func (a *attempt) hotFirst() []*Member {
 	for i, m := range a.members {
-		if len(a.members) > 1 && a.rs.Hot(m.Name) {
+		if len(a.members) > 1 && a.keys.Hot(m.Name) {
 			a.partial = true
 			a.unsent = slices.Concat(a.members[:i], a.members[i+1:])
 			for _, m := range a.unsent {

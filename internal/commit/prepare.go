@@ -41,7 +41,7 @@ func (c *Committer) settle(ctx context.Context, p *Plan, members ...*Member) err
 
 // claim takes a cell out of the background's hands.
 func (c *Committer) claim(ctx context.Context, name string, left *Leftovers) error {
-	tx, err := c.rs.Claim(ctx, name)
+	tx, err := c.bg.Claim(ctx, name)
 	if !tx.IsZero() { // also if it failed: it is queued again when the transaction ends
 		left.claim(leftover{name: name, tx: tx})
 	}
@@ -171,7 +171,7 @@ func (c *Committer) Resolve(l *Leftovers) {
 			for i := range names {
 				names[i] = left[i].name
 			}
-			c.rs.Resolve(left[0].tx, names, left[0].pending)
+			c.bg.Resolve(left[0].tx, names, left[0].pending)
 			left = left[n:]
 		}
 	}

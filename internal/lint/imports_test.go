@@ -35,13 +35,15 @@ var (
 		".", "internal/cache", "internal/cell", "internal/commit", "internal/keyspace",
 		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/latch",
 		"internal/txid", "internal/txn", "internal/outcome",
+		"internal/cleanup", "internal/contention",
 	}
 )
 
 // directions is the table of docs/architecture.md.
 var directions = []row{
 	{".", []string{
-		"internal/txn", "internal/scan", "internal/sweep", "internal/store",
+		"internal/txn", "internal/cleanup", "internal/contention", "internal/scan",
+		"internal/sweep", "internal/store",
 		"internal/resolve", "internal/keyspace", "internal/txid", "internal/seam",
 		"backend", "cache", "internal/cache", "internal/budget",
 	}, "the public API wires the mechanisms together and knows no protocol, adapter or SDK"},
@@ -110,21 +112,28 @@ var directions = []row{
 	{"internal/outcome", []string{
 		"internal/store", "internal/cell", "internal/txid", "internal/seam",
 	}, "it remembers what it is told, and asks nobody"},
+	{"internal/contention", []string{"internal/seam"},
+		"policy is made of numbers: it sends no request, and knows no cell"},
+	{"internal/cleanup", []string{
+		"internal/contention", "internal/resolve", "internal/store", "internal/cell",
+		"internal/txid", "internal/seam",
+	}, "it does for others what they have left, and begins nothing"},
 	{"internal/resolve", []string{
-		"backend", "internal/outcome", "internal/store", "internal/cell", "internal/txid",
-		"internal/seam",
+		"backend", "internal/contention", "internal/outcome", "internal/store", "internal/cell",
+		"internal/txid", "internal/seam",
 	}, "it meets other transactions and runs none of its own"},
 	{"internal/scan", []string{
 		"backend", "internal/resolve", "internal/store", "internal/cell", "internal/txid",
 		"internal/keyspace", "internal/seam",
 	}, "it lists and validates, and does not commit"},
 	{"internal/commit", []string{
-		"internal/scan", "internal/resolve", "internal/store", "internal/cell", "internal/txid",
-		"internal/seam", "backend",
+		"internal/cleanup", "internal/contention", "internal/scan", "internal/resolve",
+		"internal/store", "internal/cell", "internal/txid", "internal/seam", "backend",
 	}, "from a plan to a result: an attempt does not know its transaction, and tries once"},
 	{"internal/txn", []string{
-		"internal/commit", "internal/scan", "internal/resolve", "internal/store", "internal/cell",
-		"internal/txid", "internal/latch", "internal/seam", "backend",
+		"internal/commit", "internal/cleanup", "internal/contention", "internal/scan",
+		"internal/resolve", "internal/store", "internal/cell", "internal/txid", "internal/latch",
+		"internal/seam", "backend",
 	}, "one transaction on top of the other mechanisms, without names of objects or requests"},
 	{"internal/sweep", []string{
 		"backend",
@@ -133,8 +142,8 @@ var directions = []row{
 
 	{"internal/worldtest", []string{
 		"testing", "testing/synctest", testify, "backend", "backend/memory", "backend/faulty",
-		"internal/cache", "internal/cell", "internal/resolve", "internal/seam", "internal/store",
-		"internal/txid",
+		"internal/cache", "internal/cell", "internal/cleanup", "internal/contention",
+		"internal/resolve", "internal/seam", "internal/store", "internal/txid",
 	}, "it opens what the tests of several packages share, and knows nothing above"},
 	{"internal/sim/...", []string{
 		".", "backend", "backend/memory", "backend/faulty", "cache", "testing", "internal/history",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
@@ -22,9 +23,6 @@ const (
 	stagedHaste = 4
 	// pauseDoublings bounds how often a pause doubles.
 	pauseDoublings = 12
-	// roundsMin is how many write latencies a younger writer grants an older attempt
-	// in any case: a validated commit has three rounds.
-	roundsMin = 4
 	// killsMax bounds how often a fence is sent that is refused, or of unknown outcome, at a
 	// version at which the member stays: for 40 s or more.
 	killsMax = 100
@@ -129,7 +127,7 @@ func (r *Resolver) admitKill(ctx context.Context, f *fencing, at store.Snapshot)
 	if f.tries > killsMax {
 		return r.outrun(at.Name, killsMax)
 	}
-	return r.rest(ctx, f.tries-1)
+	return r.Rest(ctx, f.tries-1)
 }
 
 // interval is the pause between two looks at an attempt: short for a staged one, which is a
@@ -141,8 +139,8 @@ func (r *Resolver) interval(rd Reading, pause time.Duration) time.Duration {
 	return pause
 }
 
-// rest pauses before a cell is tried again, longer each time.
-func (r *Resolver) rest(ctx context.Context, try int) error {
+// Rest pauses before a cell is tried again, longer each time.
+func (r *Resolver) Rest(ctx context.Context, try int) error {
 	if try == 0 {
 		return ctx.Err()
 	}
@@ -156,21 +154,17 @@ func (r *Resolver) firstPause() time.Duration {
 // grace is how long an undecided attempt still has before it is killed.
 func (r *Resolver) grace(rd Reading, role Role) time.Duration {
 	in := rd.Cell.Intent
-	limit := r.patience
-	switch older := role.Priority.Older(in.Priority); {
-	case role.Ranked && older && in.Mode == cell.Staged:
-		limit = r.st.PutLatency()
-	case role.Ranked && older:
-		limit = 0
-	case role.Ranked: // else two could kill each other in step for ever
-		limit = max(limit, roundsMin*r.st.PutLatency())
-	}
+	grace := contention.Meeting{
+		Patience: r.patience, Latency: r.st.PutLatency(),
+		Ranked: role.Ranked, Older: role.Priority.Older(in.Priority),
+		Staged: in.Mode == cell.Staged,
+	}.Grace()
 	beat := backend.Version("")
 	if in.Mode == cell.Pending {
 		beat = rd.fences[0].Version
 	}
 	now := r.rt.Now()
-	return limit - now.Sub(r.met.first(in.Tx, beat, now))
+	return grace - now.Sub(r.met.first(in.Tx, beat, now))
 }
 
 // errHeld is what a reader gets who may not kill.

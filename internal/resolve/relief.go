@@ -102,7 +102,7 @@ func (r *Resolver) fullList(
 // foldMember folds a committed attempt's intent in one member, if it is there.
 func (r *Resolver) foldMember(ctx context.Context, tx txid.ID, m cell.Member, depth int) error {
 	for try := range racesMax {
-		if err := r.rest(ctx, try); err != nil {
+		if err := r.Rest(ctx, try); err != nil {
 			return err
 		}
 		s, err := r.lookAt(ctx, tx, m)

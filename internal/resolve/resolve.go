@@ -1,6 +1,5 @@
 // Package resolve is everything about meeting another transaction: learning its
-// status, waiting for it, killing it, folding what it left, and resolving one's
-// own intents in the background.
+// status, waiting for it, killing it, and folding what it left.
 //
 // An intent is the lock of its cell, and names the attempt that put it there. What
 // the attempt came to is not written in one place: it follows from all of its
@@ -13,7 +12,6 @@ package resolve
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/strictkv/strictkv/internal/cell"
@@ -29,9 +27,6 @@ type Options struct {
 	// Patience is how long a younger transaction, or a reader, waits for an
 	// undecided attempt before it kills it.
 	Patience time.Duration
-	// Concurrency is how many cells are resolved at once in the background.
-	Concurrency int
-	Logger      *slog.Logger
 }
 
 // Resolver meets other transactions on behalf of one handle.
@@ -42,24 +37,28 @@ type Resolver struct {
 	outcomes *outcome.Memory
 	met      *met
 	awaited  *awaited
-	bg       *background
-	hot      *hot
+	unlink   func(name, ref string)
 
 	askMu seam.Mutex // guards asked
 	asked map[txid.ID]*inquiry
 }
 
-// New returns a Resolver. Its background work ends with life, or by Drain.
-func New(life context.Context, o Options) *Resolver {
-	r := &Resolver{
+// New returns a Resolver.
+func New(o Options) *Resolver {
+	return &Resolver{
 		st: o.Store, rt: o.Store.Runtime(), patience: o.Patience,
 		outcomes: outcome.New(o.Store), met: newMet(), asked: map[txid.ID]*inquiry{},
-		hot:     newHot(o.Store.Runtime()),
 		awaited: &awaited{rt: o.Store.Runtime(), byName: map[string]*news{}},
+		unlink:  func(string, string) {},
 	}
-	r.bg = newBackground(life, r, o)
-	return r
 }
+
+// OnUnlink sets what is told of each external value that no cell points to any more: its cell,
+// and the reference to it. It is to be set before anything is written.
+func (r *Resolver) OnUnlink(f func(name, ref string)) { r.unlink = f }
+
+// Outcome is what is known of an attempt without a request.
+func (r *Resolver) Outcome(tx txid.ID) cell.Outcome { return r.outcomes.Of(tx) }
 
 // Patience is how long a younger transaction, or a reader, waits for an undecided attempt.
 func (r *Resolver) Patience() time.Duration { return r.patience }
@@ -181,7 +180,7 @@ func (r *Resolver) FoldOf(rd Reading) cell.Fold {
 }
 
 // Send sends a write, and notes the committed intent that it has folded. External values
-// that it has unlinked are removed in the background.
+// that it has unlinked are told of.
 func (r *Resolver) Send(
 	ctx context.Context, w *store.Write,
 ) (store.Result, store.Snapshot, error) {
@@ -193,4 +192,18 @@ func (r *Resolver) Send(
 		r.Replaced(w)
 	}
 	return res, s, err
+}
+
+// Replaced tells of the external values that a write which was applied has unlinked.
+func (r *Resolver) Replaced(w *store.Write) {
+	old := w.At.Cell
+	refs := [2]string{old.Value.Ref}
+	if in := old.Intent; in != nil && r.outcomes.Of(in.Tx) == cell.Committed {
+		refs[1] = in.Value.Ref
+	}
+	for _, ref := range refs {
+		if ref != "" && !w.Next.Links(ref) {
+			r.unlink(w.At.Name, ref)
+		}
+	}
 }

@@ -192,7 +192,7 @@ func (r *Resolver) lookAt(ctx context.Context, tx txid.ID, m cell.Member) (Sight
 // may be read past just as what is dead, and nothing is concluded from it for good.
 func (r *Resolver) Look(ctx context.Context, name string, q cell.Question) (Sight, error) {
 	for try := range racesMax {
-		if err := r.rest(ctx, try); err != nil {
+		if err := r.Rest(ctx, try); err != nil {
 			return Sight{}, err
 		}
 		s, err := r.Read(ctx, name)

@@ -21,7 +21,7 @@ func (r *Resolver) Tidy(ctx context.Context, name string, hurry bool) (met bool,
 		role.Priority = txid.Priority{Time: math.MinInt64}
 	}
 	for try := range racesMax {
-		if err := r.rest(ctx, try); err != nil {
+		if err := r.Rest(ctx, try); err != nil {
 			return met, err
 		}
 		s, err := r.Read(ctx, name)

@@ -52,6 +52,7 @@ func inWorld(t *testing.T, f func(w *world)) {
 type client struct {
 	*worldtest.Net
 	w    *world
+	h    *worldtest.Handle
 	st   *store.Store
 	rs   *resolve.Resolver
 	stop context.CancelFunc
@@ -62,7 +63,8 @@ func (w *world) client() *client { return w.clientOf(patience) }
 
 func (w *world) clientOf(patience time.Duration) *client {
 	c := &client{Net: w.Net(), w: w}
-	c.st, c.rs, c.stop = w.Open(store.Options{Backend: c.Net}, patience)
+	c.h = w.Open(store.Options{Backend: c.Net}, patience)
+	c.st, c.rs, c.stop = c.h.Store, c.h.Resolver, c.h.Stop
 	c.Forget()
 	return c
 }

@@ -117,9 +117,10 @@ func inWorld(t *testing.T, f func(w *world)) {
 
 // open opens another handle, which has seen nothing.
 func (w *world) open(cacheSize int64) {
-	w.st, w.rs, _ = w.Open(store.Options{
+	h := w.Open(store.Options{
 		Backend: w.net, Cache: cache.New(cacheSize), Concurrency: 2000, Probe: store.ProbeNever,
 	}, 10*time.Second)
+	w.st, w.rs = h.Store, h.Resolver
 	w.scans = scan.New(w.st, w.rs)
 	w.net.reset()
 }

@@ -156,7 +156,7 @@ func count(t *testing.T, root string) map[string][]block {
 	t.Helper()
 	profile := filepath.Join(root, "profile")
 	cmd := exec.Command("go", "test", "-trimpath", "-vet=off", "-covermode=count",
-		"-coverpkg=../commit,../txn,../resolve,../outcome,../scan,../store,../sweep",
+		"-coverpkg=../commit,../txn,../resolve,../outcome,../cleanup,../scan,../store,../sweep",
 		"-coverprofile", profile,
 		"-run=^TestSim$", ".", "-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", branchSchedules))
 	cmd.Dir = filepath.Join(root, "internal", "sim")
@@ -217,6 +217,7 @@ const (
 	confirmed   = `case someOff: var err error
 		if s, err = r.Read(ctx, s.Name); err != nil { return Reading{}, err }`
 	metSomebody = `if rd.Final() || !role.Writer && rd.readable() {`
+	graceOf     = `Staged: in.Mode == cell.Staged, }.Grace()`
 	waitsFor    = `wait := min(r.interval(rd, pause), r.grace(rd, role))`
 	killed      = `case res == store.Applied: r.Dead(in.Tx)`
 	notKilled   = `r.st.Send(ctx, r.st.Prepare(at, next))`
@@ -294,10 +295,13 @@ var branches = []struct {
 		{"a writer has waited long enough", waitsFor, `wait <= 0 && role.Writer`},
 		{"settled meanwhile by this handle", `rd.fences = fences`, `rd.Final()`},
 		{"leaves while waiting", `s, err = r.again(ctx, rd.Snapshot, wait)`, `ctx.Err() != nil`},
-		{"older meets younger, staged: about a write's latency", `limit = r.st.PutLatency()`, ""},
-		{"older meets younger, pending: at once", `limit = 0`, ""},
-		{"younger meets older: its patience, and some rounds", `limit = max(limit,`, ""},
-		{"a reader without intents: its patience", `limit := r.patience`, `!role.Ranked`},
+		{"older meets younger, staged: about a write's latency", graceOf,
+			`role.Ranked && role.Priority.Older(in.Priority) && in.Mode == cell.Staged`},
+		{"older meets younger, pending: at once", graceOf,
+			`role.Ranked && role.Priority.Older(in.Priority) && in.Mode == cell.Pending`},
+		{"younger meets older: its patience, and some rounds", graceOf,
+			`role.Ranked && !role.Priority.Older(in.Priority)`},
+		{"a reader without intents: its patience", graceOf, `!role.Ranked`},
 		{"killed by a fence", killed, `!at.Cell.Holds(in.Tx)`},
 		{"killed by a fence that makes a tombstone", killed, `at.Version == ""`},
 		{"killed by a fence elsewhere", `if at.Name != rd.Name { s = rd.Snapshot`, ""},
@@ -307,6 +311,8 @@ var branches = []struct {
 		{"the fence was not applied", notKilled, `res == store.NotApplied`},
 	}},
 	{"resolve/resolve.go", []branch{
+		{"a value was unlinked", `if ref != "" && !w.Next.Links(ref) {`, ""},
+		{"a committed intent's value was unlinked", `refs[1] = in.Value.Ref`, ""},
 		{"a committed intent is folded, with its mark", folded,
 			`_, ok := w.Next.Mark(in.Tx); ok`},
 		{"a committed intent is folded, without its mark", folded,
@@ -330,13 +336,16 @@ var branches = []struct {
 		{"help: a member does not", `r.outcomes.Clear(tx, m.Name)`, ""},
 		{"help with a long list: the primary has it", `m = mark.Members`, ""},
 	}},
-	{"resolve/background.go", []branch{
+	{"cleanup/background.go", []branch{
 		{"a cell is claimed by the next transaction (chaining)", `return j.tx, nil`, ""},
 		{"a cell is claimed of an attempt in doubt: settled at once",
-			`_ = r.retire(ctx, j.name, j.tx)`, ""},
+			`_ = b.retire(ctx, j.name, j.tx)`, ""},
 		{"a cell to be claimed is being resolved", `done := j.done b.mu.Unlock() return`, ""},
 		{"the background leaves a claimed cell", `if j.claimed { b.mu.Unlock() return`, ""},
 		{"a pending attempt in doubt: one cell after the other", `todo = x.jobs`, ""},
+		{"left to others", `b.log.Debug("resolving was left to others",`, ""},
+	}},
+	{"resolve/retire.go", []branch{
 		{"the intent is gone", `!cached || ok && s.Proved > since {`, ""},
 		{"the intent seems gone: read again", `cached = false continue`, ""},
 		{"an intent of an attempt in doubt: kill it", `rd, err = r.kill(ctx, rd, 0)`, ""},
@@ -344,7 +353,6 @@ var branches = []struct {
 		{"an intent of a dead attempt", retires, `rd.Outcome == cell.Dead`},
 		{"folding was refused, or unknown", retires,
 			`res == store.Refused || res == store.Unknown`},
-		{"left to others", `b.log.Debug("resolving was left to others",`, ""},
 	}},
 	{"commit/attempt.go", []branch{
 		{"direct: committed", attempted, `v.Outcome == Committed && a.kind == Direct`},
@@ -477,7 +485,7 @@ var branches = []struct {
 		{"a member's intent is undecided: settle it", `open = append(open, m)`, ""},
 		{"a member's intent is claimed", `left.claim(`, ""},
 		{"a key that is not known is taken to be absent", `store.NoObject(name)}`, ""},
-		{"what was left goes to the background", `c.rs.Resolve(left[0].tx`, ""},
+		{"what was left goes to the background", `c.bg.Resolve(left[0].tx`, ""},
 		{"a member is full of marks", `return true, c.rs.Relieve(ctx, m.Base, extra)`, ""},
 	}},
 	{"txn/plan.go", []branch{
@@ -497,7 +505,7 @@ var branches = []struct {
 		{"the function runs again", `t.rerun(Conflict)`, ""},
 		{"versions alone have moved: a new attempt at once",
 			`if err != nil || !changed(p, r.Now) {`, `err == nil`},
-		{"two refused each other: the younger backs off", `d := min(t.e.st.PutLatency()`, ""},
+		{"two refused each other: the younger backs off", `d := contention.Backoff(`, ""},
 	}},
 	{"txn/reads.go", []branch{
 		{"a read is exempt from validation", `return 1`, ""},
@@ -594,9 +602,7 @@ var branches = []struct {
 		{"sweep: an old value is linked", `return links(s.Cell, v.id) }) if len(group) == 0 {`, ""},
 		{"sweep: an old value is not", `r.Values++`, ""},
 	}},
-	{"resolve/unlink.go", []branch{
-		{"a value was unlinked", `if ref != "" && !w.Next.Links(ref) {`, ""},
-		{"a committed intent's value was unlinked", `refs[1] = in.Value.Ref`, ""},
+	{"cleanup/unlink.go", []branch{
 		{"the value of an attempt in doubt, which is dead", `== cell.Dead && !late() {`, ""},
 	}},
 	{"store/share.go", []branch{

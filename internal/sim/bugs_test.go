@@ -231,7 +231,7 @@ var bugs = []bug{
 		u.value,`, "",
 	},
 	{
-		"an external value removed while its cell links it", "internal/resolve/unlink.go",
+		"an external value removed while its cell links it", "internal/resolve/resolve.go",
 		`if ref != "" && !w.Next.Links(ref) {`,
 		`if ref != "" {`, "",
 	},

@@ -42,6 +42,7 @@ var (
 // world is one with a handle that sweeps it.
 type world struct {
 	*worldtest.World
+	h  *worldtest.Handle
 	st *store.Store
 	rs *resolve.Resolver
 	// probe is for the handles that are opened from now on.
@@ -74,7 +75,8 @@ func (w *world) open() {
 		}
 		return nil
 	}})
-	w.st, w.rs, _ = w.Open(store.Options{Backend: net, Probe: w.probe}, 2*time.Second)
+	w.h = w.Open(store.Options{Backend: net, Probe: w.probe}, 2*time.Second)
+	w.st, w.rs = w.h.Store, w.h.Resolver
 	w.ops = nil
 }
 
@@ -96,7 +98,7 @@ func (w *world) try(ctx context.Context, o sweep.Options) (sweep.Report, error) 
 		o.Concurrency = 16
 	}
 	r, err := sweep.New(w.st, w.rs, o).Sweep(ctx)
-	require.NoError(w.T, w.rs.Drain(background))
+	w.Drain(w.h)
 	return r, err
 }
 

@@ -18,7 +18,9 @@ import (
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/cleanup"
 	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/latch"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
@@ -33,6 +35,8 @@ type Engine struct {
 	rt      seam.Runtime
 	stats   Stats
 	scans   *scan.Scanner
+	bg      *cleanup.Background
+	keys    *contention.Keys
 	commits *commit.Committer
 	// memory is what scans with a staleness bound are served from.
 	memory scan.Memory
@@ -62,15 +66,27 @@ type Stats struct {
 	Hits, Misses atomic.Int64
 }
 
-// New returns an Engine. Values of more than inlineMax bytes become external.
-func New(st *store.Store, rs *resolve.Resolver, inlineMax int) *Engine {
-	rt := st.Runtime()
+// Config is what an Engine works with.
+type Config struct {
+	Store      *store.Store
+	Resolver   *resolve.Resolver
+	Background *cleanup.Background
+	Keys       *contention.Keys
+	// InlineMax is the size in bytes up to which a value lives in its key's cell.
+	InlineMax int
+}
+
+// New returns an Engine.
+func New(c Config) *Engine {
+	rt := c.Store.Runtime()
 	e := &Engine{
-		st: st, rs: rs, rt: rt, inlineMax: inlineMax, scans: scan.New(st, rs),
+		st: c.Store, rs: c.Resolver, rt: rt, bg: c.Background, keys: c.Keys,
+		inlineMax: c.InlineMax, scans: scan.New(c.Store, c.Resolver),
 		latches: latch.NewQueue[*txn](rt),
 	}
 	e.commits = commit.New(commit.Options{
-		Store: st, Resolver: rs, Scanner: e.scans, Memory: &e.memory, Counts: &e.stats.Counts,
+		Store: e.st, Resolver: e.rs, Background: e.bg, Keys: e.keys, Scanner: e.scans,
+		Memory: &e.memory, Counts: &e.stats.Counts,
 	})
 	return e
 }
@@ -144,7 +160,7 @@ func (e *Engine) bytes(ctx context.Context, rd resolve.Reading) ([]byte, error) 
 // is not fetched: two requests, or one if it had none. It waits while too much is left to
 // the background, where the external values of deleted keys are removed.
 func (e *Engine) Remove(ctx context.Context, name string) (had bool, err error) {
-	if err := e.rs.Admit(ctx); err != nil {
+	if err := e.bg.Admit(ctx); err != nil {
 		return false, err
 	}
 	err = e.Run(ctx, Options{}, func(tx *Tx) error {

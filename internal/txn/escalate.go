@@ -6,16 +6,9 @@ import (
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/store"
-)
-
-// Limits of escalation.
-const (
-	// escalateAfter is the number of failed attempts after which a transaction takes locks;
-	// tornMax is the number of members that refused those that had placed an intent.
-	escalateAfter = 20
-	tornMax       = 3
 )
 
 // escalates reports whether the transaction is to take locks. One key alone needs none: to
@@ -29,35 +22,25 @@ func (t *txn) escalates(tx *Tx) bool {
 	if t.locks != nil {
 		return true
 	}
-	if t.failures < escalateAfter && t.torn < tornMax || t.tooWide {
+	if !contention.Escalates(t.failures, t.torn) || t.tooWide {
 		return false
 	}
 	n := len(tx.used())
 	return n > 1 && n <= cell.MembersMax
 }
 
-// tear counts what refused an attempt of which some intent had landed. In the first, the
-// values in the cache may have been old: however many those are, they count for one. Behind
-// a hot member they may be once more.
+// tear counts how much an attempt was torn apart by others.
 func (t *txn) tear(r commit.Result) {
-	landed, refused := 0, 0
+	f := contention.Failure{Before: t.failures, Partial: r.Partial}
 	for _, m := range r.Members {
 		switch m.Result {
 		case store.Refused:
-			refused++
+			f.Refused++
 		case store.Applied:
-			landed++
+			f.Landed++
 		}
 	}
-	switch {
-	case landed == 0:
-	case t.failures == 0:
-		t.torn++
-	case r.Partial:
-		t.torn += min(refused, tornMax-1)
-	default:
-		t.torn += max(refused, 1)
-	}
+	t.torn += f.Torn()
 }
 
 // used are the entries that were read or written, in name order.
@@ -161,10 +144,10 @@ func (t *txn) escalate(used []*entry) error {
 	if t.priority.Escalate() {
 		t.e.stats.Escalated.Add(1)
 	}
-	if err := t.e.rs.Admit(t.ctx); err != nil {
+	if err := t.e.bg.Admit(t.ctx); err != nil {
 		return err
 	}
-	hot := func(e *entry) bool { return t.e.rs.Hot(e.Name) }
+	hot := func(e *entry) bool { return t.e.keys.Hot(e.Name) }
 	first := max(slices.IndexFunc(used, hot), 0)
 	for refusals := 0; t.locks == nil; refusals++ {
 		if err := t.lockFirst(used, first, refusals); err != nil {

@@ -98,7 +98,7 @@ func (t *txn) acquireLatch(tx *Tx, fn func(*Tx) error) (now, done bool, err erro
 			t.latch = place
 			return true, false, nil
 		case latch.First:
-			t.e.rs.Go(func(life context.Context) { t.e.drive(life, place) })
+			t.e.bg.Go(func(life context.Context) { t.e.drive(life, place) })
 		}
 		again, done, err = t.await(place, fn)
 	}

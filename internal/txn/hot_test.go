@@ -16,8 +16,8 @@ import (
 // heat makes keys hot to the handle.
 func (h *handle) heat(names ...string) {
 	for _, name := range names {
-		h.rs.Lost(name)
-		h.rs.Lost(name)
+		h.h.Keys.Lost(name)
+		h.h.Keys.Lost(name)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestDoubtedKeysAreLookedAt(t *testing.T) {
 		w.Value(1, "=a", "=b")
 		h := w.handle()
 		h.must(func(tx *txn.Tx) error { return look(tx, "=a", "=b") })
-		h.rs.Lost("=a")
+		h.h.Keys.Lost("=a")
 		w.overwrite("=a", 2)
 		w.overwrite("=b", 2)
 		h.Forget()

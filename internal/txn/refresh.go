@@ -7,6 +7,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
@@ -14,10 +15,6 @@ import (
 
 // Limits of what follows a dead attempt.
 const (
-	// backoffDoublings bounds how often the pause doubles of a younger transaction that has
-	// collided with an older one.
-	backoffDoublings = 5
-	backoffMax       = 5 * time.Second
 	// blockedMax is how often a transaction goes on after a cell has refused a write at the
 	// very version that the store reports of it.
 	blockedMax = 8
@@ -126,8 +123,8 @@ func (t *txn) meet(s store.Snapshot, several bool) (resolve.Reading, error) {
 	if in == nil || rd.Outcome != cell.Dead || !in.Priority.Older(t.priority) {
 		return rd, nil
 	}
-	d := min(t.e.st.PutLatency()<<min(t.failures, backoffDoublings), backoffMax)
-	if err := t.e.rt.Sleep(t.ctx, time.Duration(t.e.rt.Uint64()%uint64(d+1))); err != nil {
+	d := contention.Backoff(t.e.st.PutLatency(), t.failures, t.e.rt.Uint64())
+	if err := t.e.rt.Sleep(t.ctx, d); err != nil {
 		return rd, err
 	}
 	return t.e.rs.Effective(t.ctx, s.Name, role)

@@ -281,7 +281,7 @@ func (tx *Tx) localLocked(name string) (resolve.Reading, bool) {
 // cached is what the cache holds of a key, unless that has lately lost a CAS: then it is
 // read again, together with the keys that are not cached.
 func (t *txn) cached(name string) (resolve.Reading, bool) {
-	if t.o.Staleness <= 0 && t.e.rs.Doubted(name) {
+	if t.o.Staleness <= 0 && t.e.keys.Doubted(name) {
 		return resolve.Reading{}, false
 	}
 	return t.e.rs.Cached(name)

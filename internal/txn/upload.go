@@ -141,9 +141,9 @@ func (u *upload) linkedBy(m *commit.Member) bool { return m.External == &u.Exter
 // discard removes a value that no cell links, nor will, in the background.
 func (t *txn) discard(u *upload) {
 	u.cancel()
-	t.e.rs.Later(func(ctx context.Context) {
+	t.e.bg.Later(func(ctx context.Context) {
 		if u.done.Wait(ctx) == nil {
-			t.e.rs.Unlink(u.name, u.value.Ref)
+			t.e.bg.Unlink(u.name, u.value.Ref)
 		}
 	})
 }

@@ -73,6 +73,7 @@ func (w *world) rival(n byte, m cell.Mode, names ...string) *worldtest.Rival {
 type handle struct {
 	*worldtest.Net
 	w      *world
+	h      *worldtest.Handle
 	rs     *resolve.Resolver
 	engine *txn.Engine
 	stop   context.CancelFunc
@@ -95,19 +96,25 @@ func (w *world) handleOnce() *handle {
 
 func (w *world) connect(net *worldtest.Net, bytes int64) *handle {
 	o := store.Options{Backend: net, Cache: cache.New(bytes)}
-	st, rs, stop := w.Open(o, patience)
+	h := w.Open(o, patience)
 	net.Forget()
-	e := txn.New(st, rs, txn.InlineMax)
-	return &handle{Net: net, w: w, rs: rs, engine: e, stop: stop}
+	return w.engine(net, h)
 }
 
 // handleOf is handle with another patience.
 func (w *world) handleOf(patience time.Duration) *handle {
 	net := w.Net()
-	st, rs, stop := w.Open(store.Options{Backend: net}, patience)
+	h := w.Open(store.Options{Backend: net}, patience)
 	net.Forget()
-	e := txn.New(st, rs, txn.InlineMax)
-	return &handle{Net: net, w: w, rs: rs, engine: e, stop: stop}
+	return w.engine(net, h)
+}
+
+func (w *world) engine(net *worldtest.Net, h *worldtest.Handle) *handle {
+	e := txn.New(txn.Config{
+		Store: h.Store, Resolver: h.Resolver, Background: h.Background, Keys: h.Keys,
+		InlineMax: txn.InlineMax,
+	})
+	return &handle{Net: net, w: w, h: h, rs: h.Resolver, engine: e, stop: h.Stop}
 }
 
 func (h *handle) puts() int { return len(h.Sent(faulty.Put, "")) }
@@ -129,7 +136,7 @@ func (h *handle) must(fn func(tx *txn.Tx) error) {
 }
 
 // drain waits until the background has nothing left to do.
-func (h *handle) drain() { require.NoError(h.w.T, h.rs.Drain(context.Background())) }
+func (h *handle) drain() { h.w.Drain(h.h) }
 
 // read is the value of a key, "" if absent, and how long it took.
 func (h *handle) read(name string) (string, time.Duration) {

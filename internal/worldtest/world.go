@@ -18,6 +18,8 @@ import (
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/internal/cache"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/cleanup"
+	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
@@ -54,12 +56,19 @@ func Run(t *testing.T, f func(w *World)) {
 // Pass lets virtual time pass.
 func Pass(d time.Duration) { time.Sleep(d) }
 
-// Open opens the store and the resolver of a handle; an engine on them is the test's own.
-// Of o it needs the backend, and what else is zero there is as usual. The handle lives
-// until stop, or to the end of the test.
-func (w *World) Open(
-	o store.Options, patience time.Duration,
-) (st *store.Store, rs *resolve.Resolver, stop context.CancelFunc) {
+// Handle is one client's, but for an engine on it, which is the test's own.
+type Handle struct {
+	Store      *store.Store
+	Resolver   *resolve.Resolver
+	Background *cleanup.Background
+	Keys       *contention.Keys
+	// Stop ends its life.
+	Stop context.CancelFunc
+}
+
+// Open opens a handle. Of o it needs the backend, and what else is zero there is as usual. The
+// handle lives until Stop, or to the end of the test.
+func (w *World) Open(o store.Options, patience time.Duration) *Handle {
 	o.Runtime, o.Prefix = seam.Real(), Prefix
 	if o.Cache == nil {
 		o.Cache = cache.New(1 << 20)
@@ -71,10 +80,19 @@ func (w *World) Open(
 	require.NoError(w.T, err)
 	life, stop := context.WithCancel(context.Background())
 	w.T.Cleanup(stop)
-	rs = resolve.New(life, resolve.Options{
-		Store: st, Patience: patience, Concurrency: 8, Logger: slog.New(slog.DiscardHandler),
+	h := &Handle{Store: st, Keys: contention.NewKeys(o.Runtime), Stop: stop}
+	h.Resolver = resolve.New(resolve.Options{Store: st, Patience: patience})
+	h.Background = cleanup.New(life, cleanup.Options{
+		Resolver: h.Resolver, Store: st, Keys: h.Keys, Concurrency: 8,
+		Logger: slog.New(slog.DiscardHandler),
 	})
-	return st, rs, stop
+	return h
+}
+
+// Drain waits until the background has nothing left to do.
+func (w *World) Drain(h *Handle) {
+	w.T.Helper()
+	require.NoError(w.T, h.Background.Drain(context.Background()))
 }
 
 // Cell is what is stored, and its version.

@@ -1,4 +1,4 @@
-package resolve
+package cleanup
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
 )
+
+// looksMax bounds how often a cell is looked at to find out what became of a write.
+const looksMax = 16
 
 // An external value belongs to one transaction, and is linked by one cell. Who removes it:
 //
@@ -19,27 +22,12 @@ import (
 //     transaction's next attempt links it again.
 //   - A sweep, if the client that should have done it has crashed.
 
-// Replaced removes, in the background, the external values that a write which was applied
-// has unlinked.
-func (r *Resolver) Replaced(w *store.Write) {
-	old := w.At.Cell
-	refs := [2]string{old.Value.Ref}
-	if in := old.Intent; in != nil && r.outcomes.Of(in.Tx) == cell.Committed {
-		refs[1] = in.Value.Ref
-	}
-	for _, ref := range refs {
-		if ref != "" && !w.Next.Links(ref) {
-			r.Unlink(w.At.Name, ref)
-		}
-	}
-}
-
 // Unlink removes an external value that no cell points to, in the background.
-func (r *Resolver) Unlink(name, ref string) {
-	r.Later(func(ctx context.Context) {
-		if err := r.st.Unlink(ctx, name, ref); err != nil {
-			r.bg.log.Debug("a value was left to a sweep",
-				"cell", r.st.FullName(name), "value", store.RefID(ref), "err", err)
+func (b *Background) Unlink(name, ref string) {
+	b.Later(func(ctx context.Context) {
+		if err := b.st.Unlink(ctx, name, ref); err != nil {
+			b.log.Debug("a value was left to a sweep",
+				"cell", b.st.FullName(name), "value", store.RefID(ref), "err", err)
 		}
 	})
 }
@@ -56,15 +44,15 @@ type Linking struct {
 // UnlinkIfDead settles an attempt in doubt, in the background, and removes the external
 // values that it would have linked if it turns out to be dead. It makes sure by a fence. Once
 // late says so, the attempt is so old that nothing can be concluded any more.
-func (r *Resolver) UnlinkIfDead(
+func (b *Background) UnlinkIfDead(
 	tx txid.ID, mode cell.Mode, members []Linking, late func() bool,
 ) {
 	if !slices.ContainsFunc(members, func(m Linking) bool { return m.Ref != "" }) {
 		return
 	}
-	r.Later(func(ctx context.Context) {
+	b.Later(func(ctx context.Context) {
 		for _, m := range members {
-			if r.retire(ctx, m.Name, tx) != nil {
+			if b.retire(ctx, m.Name, tx) != nil {
 				return
 			}
 		}
@@ -73,13 +61,13 @@ func (r *Resolver) UnlinkIfDead(
 			deciding = members[:1]
 		}
 		for _, m := range deciding {
-			if r.outcomes.Of(tx) == cell.Undecided && r.bury(ctx, tx, m, late) != nil {
+			if b.rs.Outcome(tx) == cell.Undecided && b.bury(ctx, tx, m, late) != nil {
 				return
 			}
 		}
 		for _, m := range members {
-			if m.Ref != "" && r.outcomes.Of(tx) == cell.Dead && !late() {
-				r.Unlink(m.Name, m.Ref)
+			if m.Ref != "" && b.rs.Outcome(tx) == cell.Dead && !late() {
+				b.Unlink(m.Name, m.Ref)
 			}
 		}
 	})
@@ -87,21 +75,21 @@ func (r *Resolver) UnlinkIfDead(
 
 // bury concludes from one of the members that decide that the attempt is dead, if it can:
 // it proves that, or a fence at its expected version is accepted.
-func (r *Resolver) bury(ctx context.Context, tx txid.ID, m Linking, late func() bool) error {
+func (b *Background) bury(ctx context.Context, tx txid.ID, m Linking, late func() bool) error {
 	q := cell.Question{Tx: tx, Expected: m.Expected, Saw: m.Saw, Lock: m.Saw.IsZero()}
-	s, err := r.Look(ctx, m.Name, q)
+	s, err := b.rs.Look(ctx, m.Name, q)
 	if err != nil || s.Version == "" {
 		return err
 	}
 	switch s.Evidence {
 	case cell.AtExpected:
-		res, _, _ := r.st.Send(ctx, r.st.Prepare(s.Snapshot, cell.Fence(s.Cell)))
+		res, _, _ := b.st.Send(ctx, b.st.Prepare(s.Snapshot, cell.Fence(s.Cell)))
 		if res == store.Applied {
-			r.Dead(tx)
+			b.rs.Dead(tx)
 		}
 	case cell.ProvesDead:
 		if !late() {
-			r.Dead(tx)
+			b.rs.Dead(tx)
 		}
 	}
 	return nil
@@ -110,7 +98,7 @@ func (r *Resolver) bury(ctx context.Context, tx txid.ID, m Linking, late func() 
 // UnlinkByWrite finds out, in the background, whether a direct write in doubt has been
 // applied, and removes the external value that it has unlinked, or has not linked. It makes
 // sure by a fence. What can't be told, would need a new object, or is late, is left to a sweep.
-func (r *Resolver) UnlinkByWrite(
+func (b *Background) UnlinkByWrite(
 	tx txid.ID, saw txid.ID, w *store.Write, late func() bool,
 ) {
 	if w.Next.Value.Ref == "" && w.At.Cell.Value.Ref == "" {
@@ -118,25 +106,25 @@ func (r *Resolver) UnlinkByWrite(
 	}
 	name, ref := w.At.Name, w.Next.Value.Ref
 	q := cell.Question{Tx: tx, Expected: string(w.At.Version), Saw: saw}
-	r.Later(func(ctx context.Context) {
-		for try := range foldTriesMax {
-			if r.rest(ctx, try) != nil {
+	b.Later(func(ctx context.Context) {
+		for try := range looksMax {
+			if b.rs.Rest(ctx, try) != nil {
 				return
 			}
-			s, err := r.Read(ctx, name)
+			s, err := b.rs.Read(ctx, name)
 			if err != nil {
 				return
 			}
 			told := s.Cell.Evidence(string(s.Version), q)
 			switch {
 			case told == cell.ProvesCommitted:
-				r.Replaced(w)
+				b.rs.Replaced(w)
 			case s.Version == "":
 			case told == cell.AtExpected:
-				_, _, _ = r.st.Send(ctx, r.st.Prepare(s, cell.Fence(s.Cell)))
+				_, _, _ = b.st.Send(ctx, b.st.Prepare(s, cell.Fence(s.Cell)))
 				continue // the next look tells
 			case told == cell.ProvesDead && ref != "" && !late():
-				r.Unlink(name, ref)
+				b.Unlink(name, ref)
 			}
 			return
 		}
@@ -144,8 +132,7 @@ func (r *Resolver) UnlinkByWrite(
 }
 
 // Later does something in the background. Drain waits for it.
-func (r *Resolver) Later(f func(ctx context.Context)) {
-	b := r.bg
+func (b *Background) Later(f func(ctx context.Context)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.chores = append(b.chores, f)
@@ -156,7 +143,7 @@ func (r *Resolver) Later(f func(ctx context.Context)) {
 }
 
 // chore does what is to be done later, until there is nothing left or life has ended.
-func (b *background) chore() {
+func (b *Background) chore() {
 	for {
 		b.mu.Lock()
 		if b.life.Err() != nil {

@@ -1,4 +1,4 @@
-package resolve
+package contention
 
 import (
 	"sync/atomic"
@@ -17,11 +17,11 @@ const (
 	hotLosses = 2
 )
 
-// hot remembers which keys have lately lost a CAS. Whoever has just written such a key
+// Keys remembers which keys have lately lost a CAS. Whoever has just written such a key
 // knows it best, and would win again and again; so everybody who has lost there once looks
 // at the store before using it, which gives all the same chance. Who has lost twice has not
 // only had an old value in its cache: others want the key at the same time.
-type hot struct {
+type Keys struct {
 	rt seam.Runtime
 	// known is the length of order: mostly 0, and then nobody need wait for mu.
 	known atomic.Int64
@@ -38,26 +38,27 @@ type losses struct {
 	last, doubted time.Time
 }
 
-func newHot(rt seam.Runtime) *hot { return &hot{rt: rt, keys: map[string]losses{}} }
+// NewKeys returns Keys of which none is known to be contended.
+func NewKeys(rt seam.Runtime) *Keys { return &Keys{rt: rt, keys: map[string]losses{}} }
 
 // Lost notes that a write of the key was refused.
-func (r *Resolver) Lost(name string) { r.hot.note(name, 1) }
+func (k *Keys) Lost(name string) { k.note(name, 1) }
 
 // Doubt notes that a write of the key was not sent, as that of a hotter one was refused:
 // whoever has won there has probably written this one as well.
-func (r *Resolver) Doubt(name string) { r.hot.note(name, 0) }
+func (k *Keys) Doubt(name string) { k.note(name, 0) }
 
-func (h *hot) note(name string, lost int) {
-	now := h.rt.Now()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	x, known := h.keys[name]
+func (k *Keys) note(name string, lost int) {
+	now := k.rt.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	x, known := k.keys[name]
 	if !known {
-		if len(h.order) == hotMax {
-			delete(h.keys, h.order[0])
-			h.order = h.order[1:]
+		if len(k.order) == hotMax {
+			delete(k.keys, k.order[0])
+			k.order = k.order[1:]
 		}
-		h.order = append(h.order, name)
+		k.order = append(k.order, name)
 	}
 	if now.Sub(x.last) >= hotFor {
 		x.n = 0
@@ -66,34 +67,32 @@ func (h *hot) note(name string, lost int) {
 		x.last = now
 	}
 	x.doubted = now
-	h.keys[name] = x
-	for len(h.order) > 0 && now.Sub(h.keys[h.order[0]].doubted) >= hotFor {
-		delete(h.keys, h.order[0])
-		h.order = h.order[1:]
+	k.keys[name] = x
+	for len(k.order) > 0 && now.Sub(k.keys[k.order[0]].doubted) >= hotFor {
+		delete(k.keys, k.order[0])
+		k.order = k.order[1:]
 	}
-	h.known.Store(int64(len(h.order)))
+	k.known.Store(int64(len(k.order)))
 }
 
-// Hot tells whether others want the key at the same time.
-func (r *Resolver) Hot(name string) bool {
-	h := r.hot
-	if h.known.Load() == 0 {
+// Hot reports whether others want the key at the same time.
+func (k *Keys) Hot(name string) bool {
+	if k.known.Load() == 0 {
 		return false
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	x := h.keys[name]
-	return x.n >= hotLosses && h.rt.Now().Sub(x.last) < hotFor
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	x := k.keys[name]
+	return x.n >= hotLosses && k.rt.Now().Sub(x.last) < hotFor
 }
 
-// Doubted tells whether what the cache holds of the key is to be looked at before use.
-func (r *Resolver) Doubted(name string) bool {
-	h := r.hot
-	if h.known.Load() == 0 {
+// Doubted reports whether what the cache holds of the key is to be looked at before use.
+func (k *Keys) Doubted(name string) bool {
+	if k.known.Load() == 0 {
 		return false
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	x, known := h.keys[name]
-	return known && h.rt.Now().Sub(x.doubted) < hotFor
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	x, known := k.keys[name]
+	return known && k.rt.Now().Sub(x.doubted) < hotFor
 }

@@ -1,4 +1,6 @@
-package resolve
+// Package cleanup does what commits have left to the background: it resolves the intents that a
+// handle's own attempts have left in cells, and removes external values that no cell points to.
+package cleanup
 
 import (
 	"context"
@@ -6,6 +8,8 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/contention"
+	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
@@ -16,23 +20,20 @@ const (
 	// resolveDelay leaves the handle's own next transaction the time to fold the
 	// intents with its writes (chaining), which saves the writes of resolving.
 	resolveDelay = 5 * time.Millisecond
-	// hotDelayNum by hotDelayDen is how many latencies of a write it leaves others the time
-	// to fold the intents of an attempt with hot members.
-	hotDelayNum, hotDelayDen = 3, 2
-	// foldTriesMax bounds how often a cell is tried. What is left then is for
-	// whoever meets it.
-	foldTriesMax = 16
 	// backlogFactor times the concurrency is how many cells may wait to be resolved
 	// before commits wait for them.
 	backlogFactor = 8
 )
 
-// background resolves what the handle's own attempts left in cells: the intents of
+// Background resolves what the handle's own attempts left in cells: the intents of
 // committed ones, and those of dead ones and of ones whose outcome the handle does
 // not know. Its goroutines end when there is nothing to do.
-type background struct {
+type Background struct {
 	life  context.Context
-	r     *Resolver
+	st    *store.Store
+	rt    seam.Runtime
+	rs    *resolve.Resolver
+	keys  *contention.Keys
 	limit *seam.Limiter
 	max   int // cells waiting, above which commits wait
 	// choresMax is how many goroutines do chores at once.
@@ -64,39 +65,53 @@ type batch struct {
 type job struct {
 	name string
 	tx   txid.ID
-	// started and claimed exclude each other; guarded by background.mu.
+	// started and claimed exclude each other; guarded by Background.mu.
 	started, claimed bool
 	done             seam.Event // nil if nobody waits
 }
 
-func newBackground(life context.Context, r *Resolver, o Options) *background {
-	return &background{
-		life: life, r: r, log: o.Logger, max: backlogFactor * o.Concurrency,
-		choresMax: o.Concurrency,
-		limit:     seam.NewLimiter(r.rt, o.Concurrency),
-		jobs:      map[string]*job{}, hurry: r.rt.NewEvent(),
+// Options configures a Background.
+type Options struct {
+	Resolver *resolve.Resolver
+	Store    *store.Store
+	// Keys tells which cells others want as well.
+	Keys *contention.Keys
+	// Concurrency is how many cells are resolved at once.
+	Concurrency int
+	Logger      *slog.Logger
+}
+
+// New returns a Background, which the resolver tells of external values from now on. Its work
+// ends with life, or by Drain.
+func New(life context.Context, o Options) *Background {
+	rt := o.Store.Runtime()
+	b := &Background{
+		life: life, st: o.Store, rt: rt, rs: o.Resolver, keys: o.Keys, log: o.Logger,
+		max: backlogFactor * o.Concurrency, choresMax: o.Concurrency,
+		limit: seam.NewLimiter(rt, o.Concurrency), jobs: map[string]*job{}, hurry: rt.NewEvent(),
 	}
+	o.Resolver.OnUnlink(b.Unlink)
+	return b
 }
 
 // Resolve queues the cells in which the attempt left an intent. If inTurn is set, they
 // are resolved one after another.
-func (r *Resolver) Resolve(tx txid.ID, names []string, inTurn bool) {
-	x := &batch{due: r.rt.Now().Add(resolveDelay), inTurn: inTurn}
-	r.enqueue(x, 0, tx, names)
+func (b *Background) Resolve(tx txid.ID, names []string, inTurn bool) {
+	x := &batch{due: b.rt.Now().Add(resolveDelay), inTurn: inTurn}
+	b.enqueue(x, 0, tx, names)
 }
 
 // ResolveLate is Resolve for a committed attempt with hot members: it leaves others the time
 // to fold its intents with their own writes.
-func (r *Resolver) ResolveLate(tx txid.ID, names []string) {
-	delay := r.st.PutLatency() * hotDelayNum / hotDelayDen
-	r.enqueue(&batch{due: r.rt.Now().Add(delay)}, 1, tx, names)
+func (b *Background) ResolveLate(tx txid.ID, names []string) {
+	delay := contention.FoldDelay(b.st.PutLatency())
+	b.enqueue(&batch{due: b.rt.Now().Add(delay)}, 1, tx, names)
 }
 
-func (r *Resolver) enqueue(x *batch, queue int, tx txid.ID, names []string) {
+func (b *Background) enqueue(x *batch, queue int, tx txid.ID, names []string) {
 	if len(names) == 0 {
 		return
 	}
-	b := r.bg
 	x.jobs = make([]job, len(names))
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,8 +128,7 @@ func (r *Resolver) enqueue(x *batch, queue int, tx txid.ID, names []string) {
 
 // Admit waits while so many cells are to be resolved, or so many chores to be done, that
 // they should not become more.
-func (r *Resolver) Admit(ctx context.Context) error {
-	b := r.bg
+func (b *Background) Admit(ctx context.Context) error {
 	for {
 		b.mu.Lock()
 		if b.waiting <= b.max && len(b.chores) <= b.max {
@@ -122,7 +136,7 @@ func (r *Resolver) Admit(ctx context.Context) error {
 			return nil
 		}
 		if b.room == nil {
-			b.room = r.rt.NewEvent()
+			b.room = b.rt.NewEvent()
 		}
 		room := b.room
 		b.mu.Unlock()
@@ -137,8 +151,7 @@ func (r *Resolver) Admit(ctx context.Context) error {
 // again if that comes to nothing. If the cell is being resolved just now, it waits
 // for that. An attempt of unknown outcome is settled at once, as it would be in the
 // background.
-func (r *Resolver) Claim(ctx context.Context, name string) (txid.ID, error) {
-	b := r.bg
+func (b *Background) Claim(ctx context.Context, name string) (txid.ID, error) {
 	b.mu.Lock()
 	j := b.jobs[name]
 	if j == nil {
@@ -149,14 +162,14 @@ func (r *Resolver) Claim(ctx context.Context, name string) (txid.ID, error) {
 		j.claimed = true
 		b.leftLocked(j)
 		b.mu.Unlock()
-		if r.outcomes.Of(j.tx) == cell.Undecided {
-			_ = r.retire(ctx, j.name, j.tx) // else it is met like anybody's
+		if b.rs.Outcome(j.tx) == cell.Undecided {
+			_ = b.retire(ctx, j.name, j.tx) // else it is met like anybody's
 			return j.tx, ctx.Err()
 		}
 		return j.tx, nil
 	}
 	if j.done == nil {
-		j.done = r.rt.NewEvent()
+		j.done = b.rt.NewEvent()
 	}
 	done := j.done
 	b.mu.Unlock()
@@ -164,7 +177,7 @@ func (r *Resolver) Claim(ctx context.Context, name string) (txid.ID, error) {
 }
 
 // leftLocked counts a cell that waits no more.
-func (b *background) leftLocked(j *job) {
+func (b *Background) leftLocked(j *job) {
 	if j.claimed && b.jobs[j.name] == j {
 		delete(b.jobs, j.name)
 	}
@@ -175,7 +188,7 @@ func (b *background) leftLocked(j *job) {
 }
 
 // makeRoomLocked lets those look again who wait in Admit.
-func (b *background) makeRoomLocked() {
+func (b *Background) makeRoomLocked() {
 	if b.room != nil {
 		b.room.Set()
 		b.room = nil
@@ -184,8 +197,7 @@ func (b *background) makeRoomLocked() {
 
 // Drain does at once what is queued, and waits until nothing is left to do, or ctx
 // ends.
-func (r *Resolver) Drain(ctx context.Context) error {
-	b := r.bg
+func (b *Background) Drain(ctx context.Context) error {
 	b.mu.Lock()
 	b.hurry.Set()
 	if b.active == 0 {
@@ -193,7 +205,7 @@ func (r *Resolver) Drain(ctx context.Context) error {
 		return nil
 	}
 	if b.idle == nil {
-		b.idle = r.rt.NewEvent()
+		b.idle = b.rt.NewEvent()
 	}
 	idle := b.idle
 	b.mu.Unlock()
@@ -201,24 +213,23 @@ func (r *Resolver) Drain(ctx context.Context) error {
 }
 
 // Go runs f in a goroutine that Drain waits for, with the context of the background work.
-func (r *Resolver) Go(f func(life context.Context)) {
-	b := r.bg
+func (b *Background) Go(f func(life context.Context)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.goLocked(func() { f(b.life) })
 }
 
 // goLocked starts a counted goroutine; the caller holds b.mu.
-func (b *background) goLocked(f func()) {
+func (b *Background) goLocked(f func()) {
 	b.active++
-	b.r.rt.Go(func() {
+	b.rt.Go(func() {
 		f()
 		b.ended()
 	})
 }
 
 // ended counts a goroutine that ends.
-func (b *background) ended() {
+func (b *Background) ended() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.active--
@@ -229,14 +240,14 @@ func (b *background) ended() {
 }
 
 // run starts the batches of a queue when they are due, and ends when it is empty.
-func (b *background) run(queue *[]*batch) {
+func (b *Background) run(queue *[]*batch) {
 	for {
 		b.mu.Lock()
 		x := (*queue)[0]
 		b.mu.Unlock()
-		wait := x.due.Sub(b.r.rt.Now())
+		wait := x.due.Sub(b.rt.Now())
 		if wait > 0 && !b.hurry.IsSet() && b.life.Err() == nil {
-			ctx, cancel := b.r.rt.WithTimeout(b.life, wait)
+			ctx, cancel := b.rt.WithTimeout(b.life, wait)
 			_ = b.hurry.Wait(ctx)
 			cancel()
 			continue
@@ -256,8 +267,8 @@ func (b *background) run(queue *[]*batch) {
 // a place for it. Until then it can be claimed.
 //
 // One timeout serves the requests of all, to begin with.
-func (b *background) start(x *batch) {
-	ctx, cancel := b.r.st.Bounded(b.life)
+func (b *Background) start(x *batch) {
+	ctx, cancel := b.st.Bounded(b.life)
 	w := &wave{ctx: ctx, cancel: cancel, left: len(x.jobs)}
 	for i := 0; i < len(x.jobs); {
 		todo := x.jobs[i : i+1]
@@ -277,11 +288,11 @@ func (b *background) start(x *batch) {
 type wave struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	left   int // cells; guarded by background.mu
+	left   int // cells; guarded by Background.mu
 }
 
-func (b *background) spawn(w *wave, todo []job, placed bool) {
-	b.r.rt.Go(func() {
+func (b *Background) spawn(w *wave, todo []job, placed bool) {
+	b.rt.Go(func() {
 		for k := range todo {
 			b.finish(w.ctx, &todo[k])
 		}
@@ -300,7 +311,7 @@ func (b *background) spawn(w *wave, todo []job, placed bool) {
 }
 
 // finish resolves a cell, unless somebody has claimed it.
-func (b *background) finish(ctx context.Context, j *job) {
+func (b *Background) finish(ctx context.Context, j *job) {
 	b.mu.Lock()
 	if j.claimed {
 		b.mu.Unlock()
@@ -309,13 +320,13 @@ func (b *background) finish(ctx context.Context, j *job) {
 	j.started = true
 	b.leftLocked(j)
 	b.mu.Unlock()
-	err := b.r.retire(ctx, j.name, j.tx)
+	err := b.retire(ctx, j.name, j.tx)
 	if err != nil && ctx.Err() != nil && b.life.Err() == nil {
-		err = b.r.retire(b.life, j.name, j.tx)
+		err = b.retire(b.life, j.name, j.tx)
 	}
 	if err != nil {
 		b.log.Debug("resolving was left to others",
-			"cell", b.r.st.FullName(j.name), "attempt", j.tx, "err", err)
+			"cell", b.st.FullName(j.name), "attempt", j.tx, "err", err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -327,50 +338,8 @@ func (b *background) finish(ctx context.Context, j *job) {
 	}
 }
 
-// retire folds the intent that one of the handle's own attempts left in a cell, if
-// it is still there. An attempt whose outcome is not known is killed for that, if it
-// can be.
-func (r *Resolver) retire(ctx context.Context, name string, tx txid.ID) (err error) {
-	s, cached := r.st.Cached(name)
-	cached = cached && !r.Hot(name)
-	var unknown *store.Write // a fold whose answer was lost
-	for try := range foldTriesMax {
-		if err := r.rest(ctx, try); err != nil {
-			return err
-		}
-		if !cached {
-			if s, err = r.Read(ctx, name); err != nil {
-				return err
-			}
-		}
-		if !s.Cell.Holds(tx) {
-			if since, ok := r.outcomes.Since(tx); !cached || ok && s.Proved > since {
-				if unknown != nil {
-					r.Replaced(unknown)
-				}
-				return nil
-			}
-			cached = false
-			continue
-		}
-		cached = false
-		rd, err := r.Status(ctx, s)
-		if err == nil && rd.Cell.Holds(tx) && rd.Outcome == cell.Undecided {
-			rd, err = r.kill(ctx, rd, 0)
-		}
-		if err != nil {
-			return err
-		}
-		if rd.Cell == nil || !rd.Cell.Holds(tx) || rd.Outcome == cell.Undecided {
-			continue
-		}
-		res, w, err := r.tryFold(ctx, rd, 0)
-		switch res {
-		case store.Applied, store.NotApplied:
-			return err
-		case store.Unknown:
-			unknown = w
-		}
-	}
-	return r.outrun(name, foldTriesMax)
+// retire folds what an own attempt has left in a cell. What the handle remembers of a hot one is
+// old by now.
+func (b *Background) retire(ctx context.Context, name string, tx txid.ID) error {
+	return b.rs.Retire(ctx, name, tx, b.keys.Hot(name))
 }
