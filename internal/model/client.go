@@ -1,0 +1,188 @@
+package model
+
+func (cl *memory) reading() bool {
+	return cl.PC == pcRead || cl.PC == pcROVal || cl.PC == pcValidate
+}
+
+func (m *model) txn(s *state, i int) *txn { return &m.cfg.Txns[m.cfg.Clients[i].Prog[s.Cl[i].Pos]] }
+func (m *model) txnIndex(s *state, i int) uint8 {
+	return m.cfg.Clients[i].Prog[s.Cl[i].Pos]
+}
+
+// snapshot reads a cell.
+func (m *model) snapshot(s *state, i int, c uint8) {
+	cl, cell := &s.Cl[i], &s.Cell[c]
+	cl.V[c] = current
+	if cell.Exists == 0 {
+		cl.V[c] = absent
+	}
+	cl.I[c], cl.A[c], cl.W[c] = cell.Tx, cell.Act, cell.Writer
+	cl.Old &^= bit(c)
+	m.learn(s, i, c)
+}
+
+// classify (What an intent means): is the effective value known, or must status be asked?
+func (m *model) classify(s *state, i int, c uint8) {
+	cl := &s.Cl[i]
+	cl.Todo &^= bit(c)
+	if cl.I[c] == 0 || m.known(cl, cl.I[c]) {
+		m.finish(s, i, c, false)
+	} else if cl.A[c] == actLock && cl.reading() { // of a lock readers need no status
+		m.finish(s, i, c, true)
+	} else {
+		cl.Need |= bit(c)
+	}
+}
+
+// effective is the effective writer of a snapshot, given the verdicts that are known.
+func (m *model) effective(cl *memory, c uint8) uint8 {
+	if t := cl.I[c]; t != 0 && cl.KC&abit(t) != 0 && cl.A[c] != actLock {
+		return t
+	}
+	return cl.W[c]
+}
+
+func (m *model) isAbsent(s *state, c, w uint8) bool {
+	return w == 0 || w != initial && m.action(s, w, c) == actDelete
+}
+
+// finish: the effective writer of c is known in this phase.
+func (m *model) finish(s *state, i int, c uint8, undecided bool) {
+	cl := &s.Cl[i]
+	cl.Need &^= bit(c)
+	cl.Todo &^= bit(c)
+	t := m.txn(s, i)
+	w := cl.W[c]
+	if !undecided {
+		w = m.effective(cl, c)
+	}
+	switch cl.PC {
+	case pcRead:
+		if t.reads()&bit(c) == 0 || t.Acc[c] == acInsert || t.Esc {
+			return
+		}
+		if cl.Seen[c] == unseen {
+			cl.Seen[c] = w
+		} else if cl.Seen[c] != w {
+			cl.Fail = 1
+		}
+	case pcValidate, pcROVal:
+		if cl.Seen[c] != w {
+			cl.Fail = 1
+		}
+	}
+}
+
+// validateRead is a conditional GET. "Not modified" proves the value only for a cell that had no
+// intent, or whose attempt was known to be final then; otherwise status is asked for again.
+func (m *model) validateRead(s *state, i int, c uint8) {
+	cl := &s.Cl[i]
+	if s.at(c, cl.V[c]) {
+		if m.mut.versionOnly {
+			cl.Todo &^= bit(c)
+			return
+		}
+		m.classify(s, i, c) // "not modified": the snapshot is as it was
+		return
+	}
+	m.snapshot(s, i, c)
+	m.classify(s, i, c)
+}
+
+func (cl *memory) flying() bool {
+	for j := range cl.Op {
+		if cl.Op[j].St == opFlying {
+			return true
+		}
+	}
+	return false
+}
+
+func (cl *memory) answered(ok bool) (set uint8) {
+	for j := range cl.Op[:maxCells] {
+		if o := &cl.Op[j]; o.St > opFlying && (o.St == opOK) == ok {
+			set |= bit(uint8(j))
+		}
+	}
+	return
+}
+
+func (cl *memory) clearOps() { cl.Op = [maxCells + 1]write{} }
+
+func (m *model) newOp(s *state, i int, kind, c, a uint8) write {
+	fold, drop := m.foldOf(s, i, c)
+	return write{
+		St: opFlying, Kind: kind, Cell: c, Exp: s.Cl[i].V[c], Att: a, Fold: fold, Drop: drop,
+	}
+}
+
+// start begins a transaction.
+func (m *model) start(s *state, i int) {
+	cl := &s.Cl[i]
+	t := m.txn(s, i)
+	h := &s.Hist[m.txnIndex(s, i)]
+	h.Stat = hRunning
+	for u := range s.Hist {
+		if st := s.Hist[u].Stat; st > hRunning && st != hCrashed && st != hInDoubt {
+			h.Before |= bit(uint8(u))
+		}
+	}
+	for c := range cl.Seen {
+		cl.Seen[c] = unseen
+		h.Seen[c] = unseen
+	}
+	switch t.Kind {
+	case txSweep:
+		cl.PC = pcSweep
+		return
+	case txFold:
+		cl.PC = pcFoldRead
+		cl.Todo = t.keys()
+		return
+	}
+	m.begin(s, i, true)
+}
+
+// begin (re)starts the function. Keys to be inserted are not read.
+func (m *model) begin(s *state, i int, useCache bool) {
+	cl := &s.Cl[i]
+	t := m.txn(s, i)
+	cl.PC, cl.Fail, cl.Need, cl.Rest, cl.Rs = pcRead, 0, 0, 0, 0
+	cl.Done = 0
+	for c := range cl.Seen {
+		cl.Seen[c] = unseen
+	}
+	cl.Todo = t.keys()
+	if t.Esc {
+		cl.Rest = t.keys()
+		cl.Todo = t.next(cl.Rest)
+		return
+	}
+	for c := uint8(0); c < maxCells; c++ {
+		if t.inserts()&bit(c) != 0 && cl.V[c] == unread {
+			cl.V[c], cl.I[c], cl.A[c], cl.W[c] = absent, 0, 0, 0
+			cl.Todo &^= bit(c)
+		} else if useCache && t.Cached&bit(c) != 0 && cl.V[c] != unread {
+			m.classify(s, i, c)
+		}
+	}
+}
+
+// end: the caller gets its answer, and the client stops.
+func (m *model) end(s *state, i int, stat uint8) {
+	s.Hist[m.txnIndex(s, i)].Stat = stat
+	m.dirty = true
+	m.stop(s, i, pcDone)
+}
+
+// stop: of a crashed client only the writes in flight remain.
+func (m *model) stop(s *state, i int, pc uint8) {
+	cl := &s.Cl[i]
+	ops := cl.Op
+	*cl = memory{PC: pc}
+	for j, op := range ops {
+		if pc == pcCrashed && op.St == opFlying && (op.Exp != stale || m.mut.commitBlind) {
+			cl.Op[j] = op
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package model
+
+import "slices"
+
+// acc reads one letter per cell: r read, w blind put, m read-modify-write,
+// i insert, d blind delete, l lock, x visit (folders, sweeps), . nothing.
+func acc(s string) (a [maxCells]uint8) {
+	for c := range s {
+		switch s[c] {
+		case 'r', 'x':
+			a[c] = acRead
+		case 'w':
+			a[c] = acPut
+		case 'm':
+			a[c] = acRMW
+		case 'i':
+			a[c] = acInsert
+		case 'd':
+			a[c] = acDelete
+		case 'l':
+			a[c] = acLock
+		}
+	}
+	return a
+}
+
+type cs = []client
+type ts = []txn
+
+// one: a client with one transaction (its index) and some attempts.
+func one(name string, tx, attempts uint8) client {
+	return client{Name: name, Prog: []uint8{tx}, Attempts: attempts}
+}
+func (c client) crashes() client  { c.Crashes = true; return c }
+func (c client) quits() client    { c.Quits = true; return c }
+func (c client) resolves() client { c.Resolve = true; return c }
+func (c client) waits() client    { c.NoKill = true; return c }
+func chain(name string, attempts uint8, txns ...uint8) client {
+	return client{Name: name, Prog: txns, Attempts: attempts}
+}
+
+func w(name, a string) txn   { return txn{Name: name, Acc: acc(a)} }
+func ro(name, a string) txn  { return txn{Name: name, Acc: acc(a), Kind: txRead} }
+func seq(name, a string) txn { return txn{Name: name, Acc: acc(a), Kind: txRead, Seq: true} }
+func fold(name, a string) txn {
+	return txn{Name: name, Acc: acc(a), Kind: txFold}
+}
+func sweep(name, a string) txn {
+	return txn{Name: name, Acc: acc(a), Kind: txSweep}
+}
+func (t txn) cached(a string) txn {
+	for c := range a {
+		if a[c] == 'x' {
+			t.Cached |= bit(uint8(c))
+		}
+	}
+	return t
+}
+func (t txn) esc() txn                 { t.Esc = true; return t }
+func (t txn) lockFirst() txn           { t.Esc, t.LockFirst = true, true; return t }
+func lateKey(t txn, primary uint8) txn { t.First = primary + 1; return t }
+func (t txn) hot(c uint8) txn          { t.Hot = c + 1; return t }
+func (t txn) long() txn                { t.Long = true; return t }
+func (t txn) oneWave() txn             { t.OneWave = true; return t }
+
+const mega = 1_000_000
+
+var configs = slices.Concat(committing, meeting)
+
+func init() {
+	for i := range configs {
+		c := &configs[i]
+		for len(c.Init) < maxCells {
+			c.Init += "\x00"
+		}
+		if c.Limit == 0 {
+			c.Limit = 10 * mega
+		}
+	}
+}
