@@ -132,6 +132,7 @@ type config struct {
 	Clients     []client
 	Txns        []txn
 	Lost        uint8 // answers that may be lost (landed, late, or never)
+	Echoes      uint8 // writes that may be delivered twice, and are answered the second time
 	Crash       uint8
 	Kills       uint8 // fences that may be sent
 	Beats       uint8 // heartbeats of an escalated owner
@@ -139,6 +140,9 @@ type config struct {
 	Limit       int   // states
 	Big         bool  // for random runs only
 }
+
+// sendsOnce reports whether nobody on the way to the store can repeat a write.
+func (c *config) sendsOnce() bool { return c.Echoes == 0 }
 
 func (c *config) ring() int {
 	if c.Ring == 0 {
@@ -156,14 +160,17 @@ func (c *config) marks() int {
 
 // mut switches single rules of the protocol off, or to an earlier wording.
 type mut struct {
-	noValidation, versionOnly, validateEarly, casByVersion       bool
+	noValidation, versionOnly, validateEarly, casByVersion    bool
 	roSkipOne, roSkip, roEager, roEarlyValidate, roTrustCache bool
-	unknownFails, noReread, reuseID, commitBlind, commitLost     bool
-	foldNoMark, dropEarly, dropMarks, noGhost, bareSecondary     bool
-	clearEarly, clearStale, condemnedOff, noListRule             bool
-	noConfirm, confirmFirst, throughPending, baseWhenAllHold     bool
-	expectedDead, killNoFence, killGuess, fenceAnywhere          bool
-	fateEarly, fateBefore, hotDoubt, lockTells, expectedTells    bool
-	insertGoesOn, oneStep, noLift, noOwnLift, sweepAnytime       bool
-	sweepMarked, sweepDoubt                                      bool
+	unknownFails, noReread, reuseID, commitBlind, commitLost  bool
+	foldNoMark, dropEarly, dropMarks, noGhost, bareSecondary  bool
+	clearEarly, clearStale, condemnedOff, noListRule          bool
+	noConfirm, confirmFirst, throughPending, baseWhenAllHold  bool
+	expectedDead, killNoFence, killGuess, fenceAnywhere       bool
+	fateEarly, fateBefore, hotDoubt, lockTells, expectedTells bool
+	insertGoesOn, oneStep, noLift, noOwnLift, sweepAnytime    bool
+	sweepMarked, sweepDoubt                                   bool
+
+	// Echoes:
+	echoRefused, echoCommit, echoOff bool
 }

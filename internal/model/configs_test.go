@@ -65,7 +65,7 @@ func (t txn) oneWave() txn             { t.OneWave = true; return t }
 
 const mega = 1_000_000
 
-var configs = slices.Concat(committing, meeting)
+var configs = slices.Concat(committing, meeting, echoes)
 
 func init() {
 	for i := range configs {

@@ -64,8 +64,8 @@ func (m *model) reread(s *state, i int, c uint8) uint8 {
 		m.conclude(cl, fDead)
 	case m.condemned(s, c) && !m.mut.noOwnLift:
 		m.lift(s, i, c)
-	case m.tells(s, a, c),
-		op.Kind == kCommit && (op.St == opRefused && cl.Rs&bit(c) == 0 || m.mut.commitLost):
+	case m.tells(s, a, c), op.St == opRefused && m.mut.echoOff,
+		op.Kind == kCommit && m.neverLands(op, cl.Rs&bit(c) != 0):
 		m.conclude(cl, fDead)
 	default:
 		cl.Fail |= fFate
@@ -74,6 +74,12 @@ func (m *model) reread(s *state, i int, c uint8) uint8 {
 		cl.Done |= bit(c)
 	}
 	return nothingToSend
+}
+
+// neverLands reports whether a commit write that was not seen to land never will.
+func (m *model) neverLands(op *write, again bool) bool {
+	once := m.cfg.sendsOnce() || m.mut.echoCommit
+	return op.St == opRefused && !again && once || m.mut.commitLost
 }
 
 // unsent: of a pending attempt the commit write was never sent, or of a staged one some intent

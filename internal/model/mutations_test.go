@@ -333,4 +333,29 @@ var mutations = []mutation{
 		},
 		Survives: true,
 	},
+	{
+		Name:  "echo: refusal",
+		About: "a refusal proves the attempt dead, though somebody may have repeated the write",
+		Set:   func(m *mut) { m.echoRefused = true },
+		On:    []string{"echo-direct", "echo-par"},
+	},
+	{
+		Name:  "echo: commit write",
+		About: "a refused commit write never lands, though somebody may have repeated it",
+		Set:   func(m *mut) { m.echoCommit = true },
+		On:    []string{"echo-val"},
+	},
+	{
+		Name: "echo: off",
+		About: "a refused write whose cell is off proves the attempt dead, though its recent " +
+			"attempts do not reach back",
+		Set: func(m *mut) { m.echoOff = true },
+		On:  []string{"echo-direct", "echo-par", "echo-val"},
+	},
+	{
+		Name:  "echo: condemned",
+		About: "the owner concludes from a condemned tombstone that refused its write",
+		Set:   func(m *mut) { m.noOwnLift = true },
+		On:    []string{"echo-sweep", "echo-absent"},
+	},
 }

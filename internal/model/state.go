@@ -3,10 +3,10 @@
 // it shares with it are the words of that page. A change of the protocol is tried here first.
 //
 // Cells are absent, a value or a tombstone, with an intent, marks and the latest writers. A value
-// is named by the attempt that wrote it. All writes of a wave are in flight together and land in any
-// order. One may land, be refused, land with its answer lost, land late, or never. Crashes happen
-// between any two steps. Faults come out of a budget for each configuration. Patience is a free
-// choice: whoever meets an undecided attempt may wait or kill.
+// is named by the attempt that wrote it. All writes of a wave are in flight together and land in
+// any order. One may land, be refused, land with its answer lost, land late, or never. Crashes
+// happen between any two steps. Faults come out of a budget for each configuration. Patience is a
+// free choice: whoever meets an undecided attempt may wait or kill.
 //
 // In every state it checks:
 //
@@ -208,12 +208,12 @@ const (
 // state is all that there is. It has nothing but bytes, so that it can be hashed, compared and
 // copied as such.
 type state struct {
-	Cell              [maxCells]cell
-	Att               [maxAttempts]attempt
-	Cl                [maxClients]memory
-	Late              [maxLate]write
-	Hist              [maxTxns]outcome
-	Lost, Crash, Kill uint8 // what is left of the fault budgets
+	Cell                    [maxCells]cell
+	Att                     [maxAttempts]attempt
+	Cl                      [maxClients]memory
+	Late                    [maxLate]write
+	Hist                    [maxTxns]outcome
+	Lost, Echo, Crash, Kill uint8 // what is left of the fault budgets
 }
 
 func bit(c uint8) uint8  { return 1 << c }

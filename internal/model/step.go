@@ -83,7 +83,9 @@ func newModel(cfg *config, x mut) *model {
 
 // Start is the state in which nobody has done anything.
 func (m *model) Start() state {
-	s := state{Lost: m.cfg.Lost, Crash: m.cfg.Crash, Kill: m.cfg.Kills}
+	s := state{
+		Lost: m.cfg.Lost, Echo: m.cfg.Echoes, Crash: m.cfg.Crash, Kill: m.cfg.Kills,
+	}
 	for c := 0; c < maxCells; c++ {
 		switch m.cfg.Init[c] {
 		case 'v': // a value

@@ -45,8 +45,8 @@ func (m *model) lifted(s *state, i int, op write) {
 }
 
 // sweeping (Time): a tombstone without intent and marks goes in two steps. It is condemned; if it
-// is still the same version one horizon later, it is removed. (Its age when it is condemned does not
-// matter.)
+// is still the same version one horizon later, it is removed. (Its age when it is condemned does
+// not matter.)
 func (m *model) sweeping(s *state, i int) {
 	keys := m.txn(s, i).keys()
 	for c := uint8(0); c < maxCells; c++ {
@@ -75,9 +75,9 @@ func (m *model) tombstone(s *state, c uint8) bool {
 }
 
 // horizonPassed: an attempt that counts on an absence must be over, its last resend included,
-// within the horizon. Here the ghost fields Old stand for the passing of time: no write that was sent
-// before this version was written is still in flight, nobody still uses an absence seen before it,
-// and no owner is still in doubt about an attempt older than it.
+// within the horizon. Here the ghost fields Old stand for the passing of time: no write that was
+// sent before this version was written is still in flight, nobody still uses an absence seen before
+// it, and no owner is still in doubt about an attempt older than it.
 func (m *model) horizonPassed(s *state, c uint8) bool {
 	flying := func(op *write) bool {
 		return op.St == opFlying && op.Cell == c && op.Exp == absent && op.Att != 0 &&

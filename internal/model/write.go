@@ -211,55 +211,58 @@ func (m *model) toLate(n *state, op write) bool {
 }
 
 // landing: a write in flight is applied or refused; or its answer is lost, and it has been
-// applied, or will be late, or never.
+// applied, or will be late, or never; or it has been delivered twice, and the answer is that to the
+// second one.
 func (m *model) landing(s *state, i, j int) {
 	name := m.cl(i)
 	op0 := &s.Cl[i].Op[j]
-	crashed := s.Cl[i].PC == pcCrashed
-	land := func(n *state, lost bool) {
+	if s.Cl[i].PC == pcCrashed {
+		m.do(s, -1, func(n *state) {
+			m.apply(n, &n.Cl[i].Op[j])
+			n.Cl[i].Op[j] = write{}
+		}, "%s, crashed: %s arrives", name, m.opName(op0))
+		return
+	}
+	lands := s.at(op0.Cell, op0.Exp)
+	what := "is refused"
+	if lands {
+		what = "lands"
+	}
+	m.do(s, i, func(n *state) {
 		x := &n.Cl[i]
 		op := &x.Op[j]
 		had := s.at(op.Cell, x.V[op.Cell]) // in its cache at this very version
-		ok := m.apply(n, op)
-		if crashed {
-			*op = write{}
-			return
-		}
-		op.St = opRefused
-		if ok {
+		if op.St = opRefused; m.apply(n, op) {
 			op.St = opOK
 			m.accepted(n, i, op, had)
 		}
-		if lost {
-			op.St = opUnknown
-		}
-	}
-	adv := i
-	if crashed {
-		adv = -1
-	}
-	what := "is refused"
-	if m.trace && s.at(op0.Cell, op0.Exp) {
-		what = "lands"
-	}
-	m.do(s, adv, func(n *state) { land(n, false) }, "%s: %s %s", name, m.opName(op0), what)
-	if crashed || s.Lost == 0 {
-		return
-	}
-	if s.at(op0.Cell, op0.Exp) {
-		m.do(s, adv, func(n *state) {
-			n.Lost--
+	}, "%s: %s %s", name, m.opName(op0), what)
+	// ends is a step that applies the write or not, and leaves the client with an answer.
+	ends := func(what string, answer uint8, land func(n *state, op *write)) {
+		m.do(s, i, func(n *state) {
 			op := &n.Cl[i].Op[j]
-			m.apply(n, op)
-			op.St = opUnknown
-		}, "%s: %s lands, its answer is lost", name, m.opName(op0))
+			land(n, op)
+			op.St = answer
+		}, "%s: %s %s", name, m.opName(op0), what)
 	}
-	m.do(s, adv, func(n *state) {
-		n.Lost--
-		op := &n.Cl[i].Op[j]
-		m.toLate(n, *op)
-		op.St = opUnknown
-	}, "%s: the answer to the %s is unknown; it may land late", name, m.opName(op0))
+	if s.Lost > 0 && lands {
+		ends("lands, its answer is lost", opUnknown, func(n *state, op *write) {
+			n.Lost--
+			m.apply(n, op)
+		})
+	}
+	if s.Lost > 0 {
+		ends("is not answered; it may land late", opUnknown, func(n *state, op *write) {
+			n.Lost--
+			m.toLate(n, *op)
+		})
+	}
+	if s.Echo > 0 && lands {
+		ends("lands, and its echo is refused", opRefused, func(n *state, op *write) {
+			n.Echo--
+			m.apply(n, op)
+		})
+	}
 }
 
 // accepted: what a client knows after its write was accepted.
