@@ -89,6 +89,8 @@ func (m *model) phaseEnd(s *state, i int) bool {
 		}
 	case pcFate:
 		m.fateKnown(s, i)
+	case pcTogether, pcHolder:
+		m.together(s, i)
 	case pcValidate:
 		m.validated(s, i)
 	case pcCommit:
@@ -163,12 +165,14 @@ func (m *model) waveAnswered(s *state, i int) bool {
 	for c := range cl.Op[:maxCells] {
 		if o := &cl.Op[c]; o.Kind == kFence && o.St == opOK {
 			m.see(covOwnFence)
-			cl.Fail |= fDead
+			if cl.Fail |= fDead; m.expired(s, i) { // it may be another absence
+				cl.Fail = fLate
+			}
 		}
 	}
 	bad := cl.answered(false) &^ cl.Done
 	switch {
-	case bad == 0 || cl.Fail&(fDead|fCommitted) != 0:
+	case bad == 0 || cl.Fail&(fDead|fCommitted|fLate) != 0:
 		m.waveEnd(s, i)
 	case m.mut.unknownFails:
 		m.dead(s, i, false)
@@ -184,8 +188,10 @@ func (m *model) fateKnown(s *state, i int) {
 	switch {
 	case cl.KC&abit(cl.Att) != 0 || cl.Fail&fCommitted != 0:
 		m.success(s, i)
-	case cl.KD&abit(cl.Att) != 0 || cl.Fail&fDead != 0:
+	case (cl.KD&abit(cl.Att) != 0 || cl.Fail&fDead != 0) && !(m.expired(s, i) && !m.mut.lateTells):
 		m.dead(s, i, false)
+	case m.expired(s, i):
+		m.end(s, i, hInDoubt)
 	default:
 		m.see(covInDoubt)
 		if m.canTell(s, cl.Att) {

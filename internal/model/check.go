@@ -26,11 +26,24 @@ func (m *model) invariants(s *state) {
 			return
 		}
 	}
+	m.beliefs(s)
 	if m.dirty {
 		m.serializable(s, nil)
 	}
 	if m.Ended(s) {
 		m.terminal(s)
+	}
+}
+
+// beliefs: what a client counts on is so, unless it stands still.
+func (m *model) beliefs(s *state) {
+	for i := range m.cfg.Clients {
+		cl := &s.Cl[i]
+		for dead := cl.KD; dead != 0 && !m.cfg.Clients[i].Freezes; dead &= dead - 1 {
+			if a := low(dead) + 1; s.att(a).Truth&truthCommitted != 0 {
+				m.fail("%s still believes that %s is dead; it has committed", m.cl(i), m.aname(a))
+			}
+		}
 	}
 }
 
@@ -71,7 +84,7 @@ func (m *model) serializable(s *state, final *[maxCells]uint8) {
 	if !judged {
 		var values [maxCells]uint8
 		for c := range values {
-			if m.cfg.Init[c] == 'v' {
+			if m.cfg.cell(uint8(c)) == 'v' {
 				values[c] = initial
 			}
 		}
@@ -153,7 +166,7 @@ func (m *model) terminal(s *state) {
 	n := *s
 	var final [maxCells]uint8
 	for c := uint8(0); c < maxCells; c++ {
-		if m.cfg.Init[c] == 0 {
+		if m.cfg.cell(c) == 0 {
 			continue
 		}
 		ok := false
@@ -183,7 +196,7 @@ func (m *model) terminal(s *state) {
 	}
 	m.serializable(&n, &final)
 	for c := uint8(0); c < maxCells && m.wrong == ""; c++ {
-		if m.cfg.Init[c] != 0 && !m.soloFold(&n, c, 0) {
+		if m.cfg.cell(c) != 0 && !m.soloFold(&n, c, 0) {
 			m.fail("a fresh client cannot write %s", m.cname(c))
 		}
 	}

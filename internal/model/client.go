@@ -12,6 +12,7 @@ func (m *model) txnIndex(s *state, i int) uint8 {
 // snapshot reads a cell.
 func (m *model) snapshot(s *state, i int, c uint8) {
 	cl, cell := &s.Cl[i], &s.Cell[c]
+	m.hear(s, i)
 	cl.V[c] = current
 	if cell.Exists == 0 {
 		cl.V[c] = absent

@@ -104,6 +104,9 @@ func (m *model) send(s *state, i int) {
 		cl.Fail, cl.Rs, cl.Done = 0, 0, 0
 	}
 	a := s.att(cl.Att)
+	if a.Used == 0 {
+		a.Born, cl.First, cl.Last = cl.Told, 0, 0
+	}
 	a.Used, a.Txn = 1, m.txnIndex(s, i)
 	cl.Lists |= abit(cl.Att)
 	kind := kIntent
@@ -136,6 +139,10 @@ func (m *model) send(s *state, i int) {
 func (m *model) commitOp(s *state, i int) {
 	cl := &s.Cl[i]
 	t := m.txn(s, i)
+	if m.expired(s, i) { // the commit write has not been sent
+		m.dead(s, i, true)
+		return
+	}
 	p := t.primary()
 	cl.clearOps()
 	op := write{St: opFlying, Kind: kCommit, Cell: p, Exp: cl.V[p], Att: cl.Att}
@@ -268,6 +275,8 @@ func (m *model) waveEnd(s *state, i int) {
 		cl.clearOps()
 	case cl.Fail&fCommitted != 0:
 		m.success(s, i)
+	case cl.Fail&fLate != 0:
+		m.end(s, i, hInDoubt)
 	case cl.Fail&fDead != 0:
 		m.dead(s, i, false)
 	case cl.Fail&fFate != 0:
@@ -289,6 +298,10 @@ func (m *model) waveEnd(s *state, i int) {
 func (m *model) landed(s *state, i int) {
 	cl := &s.Cl[i]
 	t := m.txn(s, i)
+	if cl.Rest == 0 && cl.PC != pcTogether && m.apart(s, i) {
+		cl.PC, cl.Todo, cl.Done = pcTogether, t.members(), 0
+		return
+	}
 	switch {
 	case t.Esc:
 		m.locked(s, i)

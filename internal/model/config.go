@@ -123,6 +123,7 @@ type client struct {
 	Quits    bool  // its caller may leave while writes are in flight
 	Resolve  bool  // folds its own intents after its last transaction
 	NoKill   bool  // only ever waits
+	Freezes  bool  // may stand still between a decision and its request, without knowing
 }
 
 // config is one closed system, with budgets of faults.
@@ -133,12 +134,22 @@ type config struct {
 	Txns        []txn
 	Lost        uint8 // answers that may be lost (landed, late, or never)
 	Echoes      uint8 // writes that may be delivered twice, and are answered the second time
+	Leaps       uint8 // horizons that pass by the store's clock; without them, see horizonPassed
 	Crash       uint8
 	Kills       uint8 // fences that may be sent
 	Beats       uint8 // heartbeats of an escalated owner
 	Ring, Marks int   // capacities
-	Limit       int   // states
+	Limit       int   // states that are visited; 0 is 10 million
 	Big         bool  // for random runs only
+	Open        bool  // the protocol as written breaks here
+}
+
+// cell is what a cell is at the start, 0 if there is none.
+func (c *config) cell(i uint8) byte {
+	if int(i) < len(c.Init) {
+		return c.Init[i]
+	}
+	return 0
 }
 
 // sendsOnce reports whether nobody on the way to the store can repeat a write.
@@ -173,4 +184,9 @@ type mut struct {
 
 	// Echoes:
 	echoRefused, echoCommit, echoOff bool
+	// The store's clock:
+	deadForever, lateResend, lateTells, notTogether bool
+	// fenceAbsent is no mutation but a change that mends the configurations which are Open: what
+	// was expected to be absent, and still is, is not sent again, but fenced by a tombstone.
+	fenceAbsent bool
 }

@@ -34,6 +34,7 @@ func one(name string, tx, attempts uint8) client {
 func (c client) crashes() client  { c.Crashes = true; return c }
 func (c client) quits() client    { c.Quits = true; return c }
 func (c client) resolves() client { c.Resolve = true; return c }
+func (c client) freezes() client  { c.Freezes = true; return c }
 func (c client) waits() client    { c.NoKill = true; return c }
 func chain(name string, attempts uint8, txns ...uint8) client {
 	return client{Name: name, Prog: txns, Attempts: attempts}
@@ -65,16 +66,17 @@ func (t txn) oneWave() txn             { t.OneWave = true; return t }
 
 const mega = 1_000_000
 
-var configs = slices.Concat(committing, meeting, echoes)
+var configs = slices.Concat(committing, meeting, echoes, leaping)
 
-func init() {
-	for i := range configs {
-		c := &configs[i]
-		for len(c.Init) < maxCells {
-			c.Init += "\x00"
-		}
-		if c.Limit == 0 {
-			c.Limit = 10 * mega
-		}
+// limit is how many states are visited, of few or all.
+func (c *config) limit(whole bool, few int) int {
+	switch {
+	case *most > 0:
+		return *most
+	case !whole:
+		return few
+	case c.Limit > 0:
+		return c.Limit
 	}
+	return 10 * mega
 }

@@ -6,6 +6,7 @@ const (
 	fCommitted
 	fFate
 	fAtExpected
+	fLate
 )
 
 // What a read of a doubtful cell tells.
@@ -25,6 +26,7 @@ func (m *model) reread(s *state, i int, c uint8) uint8 {
 	m.snapshot(s, i, c)
 	cl.Todo &^= bit(c)
 	switch {
+	case m.expired(s, i) && m.lateReread(s, i, c):
 	case cell.Tx == a && op.Kind == kDrop:
 		return mustFence
 	case cell.Tx == a && op.Kind == kCommit: // it is sent again, at its present version
@@ -37,6 +39,8 @@ func (m *model) reread(s *state, i int, c uint8) uint8 {
 		}
 	case cell.Tx == a: // the write landed
 		op.Kind, op.St = kIntent, opOK
+		m.landedAt(s, i, op, s.att(a).Born)
+		m.landedAt(s, i, op, s.Now)
 		if cl.Fail&fFate != 0 { // and another member was seen off before
 			m.conclude(cl, fDead)
 			m.see(covReadAfter)
@@ -51,7 +55,7 @@ func (m *model) reread(s *state, i int, c uint8) uint8 {
 			m.see(covReadAfter)
 		case m.mut.fateEarly:
 			cl.Fail |= fAtExpected
-		case cl.Quit != 0:
+		case cl.Quit != 0, m.mut.fenceAbsent && s.Cell[c].Exists == 0:
 			return mustFence
 		default: // the same bytes are sent again
 			return resendOrFence

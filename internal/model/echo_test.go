@@ -9,13 +9,13 @@ var echoes = []config{
 		Txns:    ts{w("D", "m"), w("E", "m"), w("F", "w")},
 	},
 	{
-		Name: "echo-par", About: "a parallel commit, its writes and those of rivals delivered twice",
+		Name: "echo-par", About: "a parallel commit, its writes and its rivals' delivered twice",
 		Init: "vv", Echoes: 2, Kills: 1, Ring: 1,
 		Clients: cs{one("P", 0, 2), one("D", 1, 2), one("E", 2, 1)},
 		Txns:    ts{w("P", "mm"), w("D", "m"), w("E", ".w")},
 	},
 	{
-		Name: "echo-val", About: "a validated commit, its commit write delivered twice; a chain of rivals",
+		Name: "echo-val", About: "a validated commit, its commit write delivered twice; rivals",
 		Init: "vvv", Echoes: 2, Ring: 1,
 		Clients: cs{one("V", 0, 1), chain("D", 2, 1, 2), one("E", 3, 1)},
 		Txns: ts{

@@ -358,4 +358,40 @@ var mutations = []mutation{
 		Set:   func(m *mut) { m.noOwnLift = true },
 		On:    []string{"echo-sweep", "echo-absent"},
 	},
+	{
+		Name:  "clock: belief",
+		About: "that an attempt is dead is believed for ever",
+		Set:   func(m *mut) { m.deadForever = true },
+		On:    []string{"clock-belief"},
+	},
+	{
+		Name:  "clock: apart",
+		About: "writes that were answered far apart are not looked at again",
+		Set:   func(m *mut) { m.notTogether = true },
+		On:    []string{"clock-insert"},
+	},
+	{
+		Name:  "clock: resend",
+		About: "an attempt that has expired sends a write again",
+		Set:   func(m *mut) { m.lateResend = true },
+		On:    []string{"clock-val", "clock-lost"},
+	},
+	{
+		Name:  "clock: conclusion",
+		About: "an attempt that has expired concludes from a cell that it is dead",
+		Set:   func(m *mut) { m.lateTells = true },
+		On:    []string{"clock-val"},
+	},
+	{
+		Name:  "clock: horizon",
+		About: "a condemned tombstone goes before a horizon has passed",
+		Set:   func(m *mut) { m.sweepAnytime = true },
+		On:    []string{"clock-insert"},
+	},
+	{
+		Name:  "clock: condemned",
+		About: "an observer concludes from a condemned tombstone, beside the store's clock",
+		Set:   func(m *mut) { m.noLift = true },
+		On:    []string{"clock-lost", "clock-observer"},
+	},
 }

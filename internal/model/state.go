@@ -56,6 +56,7 @@ type cell struct {
 	Tx, Act   uint8          // intent: attempt and action
 	Marks     uint8          // decided: set of attempts
 	Condemned uint8          // condemned: a sweep's announcement, tombstones only
+	At        uint8          // when it was written, by the store's clock
 }
 
 // attempt is what the intents of an attempt say, which is the same in all of them, and ghost fields
@@ -63,6 +64,7 @@ type cell struct {
 type attempt struct {
 	Used uint8
 	Txn  uint8
+	Born uint8           // when it began, as far as its owner knew the store's clock
 	Exp  [maxCells]ref   // expected version of each member
 	ExpW [maxCells]uint8 // effective writer at that version; known to the owner only
 	Old  uint8           // ghost: members written since the attempt read or sent to them
@@ -76,6 +78,7 @@ const (
 	truthCommitted uint8 = 1 << iota // the commit point has passed
 	saidCommitted                    // somebody concluded "committed"
 	saidDead                         // somebody concluded "dead"
+	ownerDead                        // its owner did, for good
 )
 
 // write is one write in flight.
@@ -134,6 +137,8 @@ const (
 	pcReliefFold
 	pcUpdate
 	pcSweep
+	pcTogether
+	pcHolder
 	pcDone
 	pcCrashed
 )
@@ -170,6 +175,9 @@ type memory struct {
 	RU, RC uint8 // relief: mark and cell
 
 	KC, KD uint8              // attempts known committed, known dead
+	Told   uint8              // the store's time, as its answers have told
+	First  uint8              // 1 + when the first of the attempt's writes may have landed
+	Last   uint8              // 1 + when the last one was known to have
 	Lists  uint8              // long lists read
 	Clear  [maxAttempts]uint8 // members known clear
 
@@ -213,6 +221,7 @@ type state struct {
 	Cl                      [maxClients]memory
 	Late                    [maxLate]write
 	Hist                    [maxTxns]outcome
+	Now                     uint8 // horizons that have passed by the store's clock
 	Lost, Echo, Crash, Kill uint8 // what is left of the fault budgets
 }
 

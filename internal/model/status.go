@@ -16,6 +16,9 @@ func (m *model) verdict(s *state, i int, a uint8, committed bool) {
 	} else {
 		cl.KD |= abit(a)
 		t.Truth |= saidDead
+		if cl.Att == a {
+			t.Truth |= ownerDead
+		}
 		if t.Truth&truthCommitted != 0 {
 			m.fail("%s concludes that %s is dead; it has committed", m.cl(i), m.aname(a))
 		}
@@ -28,7 +31,7 @@ func (m *model) verdict(s *state, i int, a uint8, committed bool) {
 // commits is called at the commit point of an attempt.
 func (m *model) commits(s *state, a uint8) {
 	t := s.att(a)
-	if t.Truth&saidDead != 0 {
+	if t.Truth&(saidDead|ownerDead) != 0 {
 		m.fail("%s commits after somebody concluded that it is dead", m.aname(a))
 	}
 	t.Truth |= truthCommitted
@@ -82,6 +85,7 @@ func (m *model) statusRead(s *state, i int, c uint8) {
 	a := cl.ST
 	t := m.txnOf(s, a)
 	cl.SRem &^= bit(c)
+	m.hear(s, i)
 	m.learn(s, i, c)
 	if cell.Marks&abit(a) != 0 {
 		m.see(covMark)

@@ -87,7 +87,7 @@ func (m *model) Start() state {
 		Lost: m.cfg.Lost, Echo: m.cfg.Echoes, Crash: m.cfg.Crash, Kill: m.cfg.Kills,
 	}
 	for c := 0; c < maxCells; c++ {
-		switch m.cfg.Init[c] {
+		switch m.cfg.cell(uint8(c)) {
 		case 'v': // a value
 			s.Cell[c] = cell{Exists: 1, Present: 1, Writer: initial}
 			s.Cell[c].Recent[0] = initial
@@ -171,6 +171,7 @@ func (m *model) do(s *state, i int, f func(n *state), format string, args ...any
 // Next enumerates all steps from s.
 func (m *model) Next(s *state, out func(to *state, wrong string)) {
 	m.out = out
+	m.leaps(s)
 	for i := range m.cfg.Clients {
 		m.client(s, i)
 	}
@@ -423,6 +424,9 @@ func (m *model) phaseRead(s *state, i int, c uint8) {
 				x.Op[c] = m.newOp(n, i, kFold, c, x.Att)
 			}
 		}, "%s, resolving, reads again %s", name, text)
+	case pcTogether, pcHolder:
+		m.do(s, i, func(n *state) { m.togetherRead(n, i, c) },
+			"%s, whose writes have landed far apart, reads %s", name, text)
 	case pcReread:
 		m.rereads(s, i, c)
 	}

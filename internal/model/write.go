@@ -127,7 +127,7 @@ func (m *model) apply(s *state, op *write) bool {
 	case kUpdate:
 		cell.Act = m.action(s, op.Att, c)
 	}
-	cell.Exists = 1
+	cell.Exists, cell.At = 1, s.Now
 	m.bump(s, c)
 	if n := bits.OnesCount8(cell.Marks); n > m.cfg.marks() {
 		m.fail("%s has %d marks", m.cname(c), n)
@@ -169,6 +169,9 @@ func (m *model) replace(s *state, op *write) {
 		own := m.mut.reuseID && t == op.Att
 		if op.Fold&foldDead == 0 && !m.mut.commitBlind && !own {
 			m.fail("the intent of %s in %s is replaced without a verdict", m.aname(t), m.cname(c))
+		}
+		if m.cfg.Leaps > 0 && s.att(t).Truth&truthCommitted == 0 {
+			s.att(t).Landed &^= bit(c) // the others may land again where there was nothing
 		}
 		cell.Tx, cell.Act = 0, 0
 	}
@@ -232,9 +235,11 @@ func (m *model) landing(s *state, i, j int) {
 		x := &n.Cl[i]
 		op := &x.Op[j]
 		had := s.at(op.Cell, x.V[op.Cell]) // in its cache at this very version
+		m.hear(n, i)
 		if op.St = opRefused; m.apply(n, op) {
 			op.St = opOK
 			m.accepted(n, i, op, had)
+			m.landedAt(n, i, op, n.Now)
 		}
 	}, "%s: %s %s", name, m.opName(op0), what)
 	// ends is a step that applies the write or not, and leaves the client with an answer.

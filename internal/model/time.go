@@ -1,0 +1,253 @@
+package model
+
+// condemned: a tombstone that a sweep has condemned may be about to vanish. Whoever wants to
+// conclude anything from it rewrites it first without the condemnation.
+func (m *model) condemned(s *state, c uint8) bool { return s.Cell[c].Condemned == 1 }
+
+// lift rewrites the condemned tombstone c at the version just read. It is no
+// kill: it needs no patience. The client does nothing else meanwhile; whatever
+// it could read then it could as well have read before it read c.
+func (m *model) lift(s *state, i int, c uint8) {
+	cl := &s.Cl[i]
+	cl.SPC = stLift
+	cl.Op[maxCells] = write{St: opFlying, Kind: kFence, Cell: c, Exp: current}
+}
+
+// lifted: if the rewrite was accepted, the cell counts as read at that instant;
+// otherwise it is read again.
+func (m *model) lifted(s *state, i int, op write) {
+	cl := &s.Cl[i]
+	ok := op.St == opOK
+	if ok {
+		m.see(covLifted)
+	}
+	if cl.ST != 0 { // within status(T)
+		cl.SPC = stWave
+		if ok {
+			cl.SOff |= bit(op.Cell)
+		} else {
+			cl.SRem |= bit(op.Cell)
+		}
+		m.statusEnd(s, i)
+		return
+	}
+	cl.SPC = stIdle
+	switch {
+	case !ok:
+		cl.Todo |= bit(op.Cell)
+	case cl.PC == pcReread:
+		m.reread(s, i, op.Cell)
+	case cl.PC == pcFate:
+		m.fateRead(s, i, op.Cell)
+	case cl.PC == pcRelief:
+		m.reliefRead(s, i, op.Cell)
+	}
+}
+
+// sweeping (Time): a tombstone without intent and marks goes in two steps. It is condemned; if it
+// is still the same version one horizon later, it is removed. (Its age when it is condemned does
+// not matter.)
+func (m *model) sweeping(s *state, i int) {
+	keys := m.txn(s, i).keys()
+	for c := uint8(0); c < maxCells; c++ {
+		if keys&bit(c) == 0 || !m.tombstone(s, c) {
+			continue
+		}
+		if !m.condemned(s, c) && !m.mut.oneStep {
+			m.do(s, -1, func(n *state) {
+				n.Cell[c].Condemned, n.Cell[c].At, n.Cell[c].Marks = 1, n.Now, 0
+				m.bump(n, c)
+			}, "%s condemns the tombstone %s", m.cl(i), m.cname(c))
+		} else if m.mut.sweepAnytime || m.horizonPassed(s, c) {
+			m.do(s, -1, func(n *state) {
+				n.Cell[c] = cell{}
+				m.bump(n, c)
+				if m.cfg.Leaps == 0 {
+					m.end(n, i, hAborted)
+				}
+			}, "%s sweeps the tombstone %s", m.cl(i), m.cname(c))
+		}
+	}
+}
+
+func (m *model) tombstone(s *state, c uint8) bool {
+	cell := &s.Cell[c]
+	return cell.Exists == 1 && cell.Present == 0 && cell.Tx == 0 &&
+		(cell.Marks == 0 || m.mut.sweepMarked || m.cfg.Leaps > 0 && m.helped(s, cell.Marks))
+}
+
+// helped reports whether a sweep that helps the attempts of these marks has nothing to do.
+func (m *model) helped(s *state, marks uint8) bool {
+	for c := range s.Cell {
+		if a := s.Cell[c].Tx; a != 0 && marks&abit(a) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// horizonPassed: with a clock, that says so. Otherwise: an attempt that counts on an absence must
+// be over, its last resend included, within the horizon. Here the ghost fields Old stand for the
+// passing of time: no write that was sent before this version was written is still in flight,
+// nobody still uses an absence seen before it, and no owner is still in doubt about an attempt
+// older than it.
+func (m *model) horizonPassed(s *state, c uint8) bool {
+	if m.cfg.Leaps > 0 {
+		return s.Now > s.Cell[c].At
+	}
+	flying := func(op *write) bool {
+		return op.St == opFlying && op.Cell == c && op.Exp == absent && op.Att != 0 &&
+			s.att(op.Att).Old&bit(c) != 0
+	}
+	for i := range s.Cl {
+		cl := &s.Cl[i]
+		live := cl.PC != pcIdle && cl.PC != pcDone && cl.PC != pcCrashed && cl.PC != pcSweep
+		doubt := cl.Att != 0 && m.members(s, cl.Att)&bit(c) != 0 && s.att(cl.Att).Old&bit(c) != 0
+		if live && (cl.Old&bit(c) != 0 || doubt && !m.mut.sweepDoubt) {
+			return false
+		}
+		for j := range cl.Op {
+			if flying(&cl.Op[j]) {
+				return false
+			}
+		}
+	}
+	return !flying(&s.Late[0]) && !flying(&s.Late[1])
+}
+
+// leaps: a horizon passes by the store's clock. A client that freezes does not know: what it has
+// decided to send it sends later. All others have nothing on its way, and know. What is in the
+// network has arrived or never will, which is the one assumption about that clock.
+func (m *model) leaps(s *state) {
+	if s.Now == m.cfg.Leaps {
+		return
+	}
+	for i := range m.cfg.Clients {
+		cl := &s.Cl[i]
+		if m.cfg.Clients[i].Freezes || cl.PC == pcCrashed {
+			continue
+		}
+		if cl.flying() || cl.SPC != stIdle {
+			return
+		}
+	}
+	m.do(s, -1, func(n *state) {
+		n.Now++
+		n.Late = [maxLate]write{}
+		for b := range n.Att {
+			n.Att[b].Truth &^= saidDead // nobody believes that any more
+		}
+		for i := range n.Cl {
+			switch x := &n.Cl[i]; {
+			case x.PC == pcDone:
+			case x.PC == pcCrashed:
+				x.clearOps()
+			case !m.cfg.Clients[i].Freezes:
+				m.hear(n, i)
+			}
+		}
+	}, "a horizon passes")
+}
+
+// hear: an answer has told the store's time. That an attempt is dead is believed only for so long;
+// of an own one that stays so.
+func (m *model) hear(s *state, i int) {
+	cl := &s.Cl[i]
+	if cl.Told == s.Now {
+		return
+	}
+	cl.Told = s.Now
+	if !m.mut.deadForever {
+		for a := uint8(1); a <= maxAttempts; a++ {
+			if a < m.first[i] || a >= m.first[i]+m.cfg.Clients[i].Attempts {
+				cl.KD &^= abit(a)
+			}
+		}
+	}
+}
+
+// expired reports whether the client's attempt has lasted too long, as far as it knows.
+func (m *model) expired(s *state, i int) bool {
+	cl := &s.Cl[i]
+	return cl.Att != 0 && cl.Told > s.att(cl.Att).Born
+}
+
+// landedAt notes when a write of the attempt was answered, by the store's clock.
+func (m *model) landedAt(s *state, i int, op *write, at uint8) {
+	cl := &s.Cl[i]
+	if m.cfg.Leaps == 0 || op.Kind != kIntent {
+		return
+	}
+	if cl.First == 0 || cl.First > at+1 {
+		cl.First = at + 1
+	}
+	cl.Last = max(cl.Last, at+1)
+}
+
+// lateReread is reread for an attempt that has expired: nothing is sent again, and nothing is
+// concluded from what is absent. It reports whether that is all.
+func (m *model) lateReread(s *state, i int, c uint8) bool {
+	cl, cell, t := &s.Cl[i], &s.Cell[c], m.txn(s, i)
+	op := &cl.Op[c]
+	a := cl.Att
+	commits := op.Kind == kCommit || op.Kind == kDrop
+	again := m.mut.lateResend && m.atExpected(s, a, c)
+	if again || cell.names(a) || cell.Marks&abit(a) != 0 || cell.Tx == a && !commits {
+		return false
+	}
+	switch {
+	case !commits && !t.staged() && !t.direct(), m.unsent(t, op, cl.Rest),
+		commits && m.neverLands(op, cl.Rs&bit(c) != 0):
+		m.conclude(cl, fDead)
+	case m.mut.lateTells:
+		return false
+	default:
+		m.conclude(cl, fLate)
+	}
+	cl.Done |= bit(c)
+	return true
+}
+
+// apart reports whether the writes of an attempt may have landed so far apart that a sweep came
+// between.
+func (m *model) apart(s *state, i int) bool {
+	cl, t := &s.Cl[i], m.txn(s, i)
+	return cl.Last > cl.First && !t.direct() && !m.mut.notTogether
+}
+
+// togetherRead reads a member again of an attempt whose writes have landed far apart.
+func (m *model) togetherRead(s *state, i int, c uint8) {
+	cl, cell := &s.Cl[i], &s.Cell[c]
+	m.snapshot(s, i, c)
+	cl.Todo &^= bit(c)
+	switch {
+	case cell.names(cl.Att) || cell.Marks&abit(cl.Att) != 0:
+		m.conclude(cl, fCommitted)
+	case cell.Tx == cl.Att && cl.PC == pcHolder:
+		m.conclude(cl, fDead)
+	case cell.Tx == cl.Att:
+		cl.Done |= bit(c)
+	}
+}
+
+// together: if all members hold the intent, the attempt goes on. If one does not, and has no mark,
+// but another still does, it is dead.
+func (m *model) together(s *state, i int) {
+	cl, t := &s.Cl[i], m.txn(s, i)
+	held := cl.Done
+	cl.Done = 0
+	switch {
+	case cl.Fail&fCommitted != 0:
+		m.success(s, i)
+	case cl.Fail&fDead != 0:
+		m.dead(s, i, false)
+	case cl.PC == pcTogether && held == t.members():
+		m.landed(s, i)
+	case !t.staged():
+		m.dead(s, i, false)
+	case cl.PC == pcTogether && held != 0:
+		cl.PC, cl.Todo = pcHolder, bit(low(held))
+	default:
+		cl.PC, cl.Todo = pcFate, t.members()
+	}
+}
