@@ -8,7 +8,7 @@ func (m *model) advance(s *state, i int) {
 		case cl.PC == pcIdle || cl.PC == pcDone || cl.PC == pcCrashed || cl.PC == pcSweep:
 			return
 		case cl.SPC == stKill, cl.SPC == stLift:
-			if cl.Op[maxCells].St == opFlying {
+			if cl.Op[fenceSlot].St == opFlying {
 				return
 			}
 			m.fenceAnswered(s, i)
@@ -43,8 +43,8 @@ func (m *model) advance(s *state, i int) {
 // fenceAnswered: a kill has been answered, or the rewriting of a condemned tombstone.
 func (m *model) fenceAnswered(s *state, i int) {
 	cl := &s.Cl[i]
-	op := cl.Op[maxCells]
-	cl.Op[maxCells] = write{}
+	op := cl.Op[fenceSlot]
+	cl.Op[fenceSlot] = write{}
 	switch {
 	case cl.SPC == stLift:
 		m.lifted(s, i, op)
@@ -239,7 +239,7 @@ func (m *model) updated(s *state, i int) bool {
 	switch {
 	case cl.flying():
 		return false
-	case cl.answered(false) != 0:
+	case cl.answered(false) != 0 && !m.mut.updateLost:
 		m.dead(s, i, true)
 	default:
 		m.commitOp(s, i)

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 func (cl *memory) reading() bool {
 	return cl.PC == pcRead || cl.PC == pcROVal || cl.PC == pcValidate
 }
@@ -90,13 +92,9 @@ func (m *model) validateRead(s *state, i int, c uint8) {
 	m.classify(s, i, c)
 }
 
+// flying reports whether writes other than a heartbeat have not been answered.
 func (cl *memory) flying() bool {
-	for j := range cl.Op {
-		if cl.Op[j].St == opFlying {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cl.Op[:beatSlot], func(op write) bool { return op.St == opFlying })
 }
 
 func (cl *memory) answered(ok bool) (set uint8) {
@@ -108,7 +106,10 @@ func (cl *memory) answered(ok bool) (set uint8) {
 	return
 }
 
-func (cl *memory) clearOps() { cl.Op = [maxCells + 1]write{} }
+// clearOps forgets a wave, but not a heartbeat.
+func (cl *memory) clearOps() {
+	cl.Op = [slots]write{beatSlot: cl.Op[beatSlot]}
+}
 
 func (m *model) newOp(s *state, i int, kind, c, a uint8) write {
 	fold, drop := m.foldOf(s, i, c)
@@ -151,7 +152,9 @@ func (m *model) begin(s *state, i int, useCache bool) {
 	cl.PC, cl.Fail, cl.Need, cl.Rest, cl.Rs = pcRead, 0, 0, 0, 0
 	cl.Done = 0
 	for c := range cl.Seen {
-		cl.Seen[c] = unseen
+		if !m.mut.lockOldValues || !t.Esc {
+			cl.Seen[c] = unseen
+		}
 	}
 	cl.Todo = t.keys()
 	if t.Esc {
@@ -182,7 +185,7 @@ func (m *model) stop(s *state, i int, pc uint8) {
 	ops := cl.Op
 	*cl = memory{PC: pc}
 	for j, op := range ops {
-		if pc == pcCrashed && op.St == opFlying && (op.Exp != stale || m.mut.commitBlind) {
+		if pc == pcCrashed && op.St == opFlying && (op.Exp != stale || m.blind(&op)) {
 			cl.Op[j] = op
 		}
 	}

@@ -56,7 +56,7 @@ func (m *model) hasChanged(s *state, i int, c uint8) bool {
 	case t.Acc[c] == acInsert:
 		cl.Seen[c] = absentValue
 	case t.Esc:
-		if t.reads()&bit(c) != 0 {
+		if t.reads()&bit(c) != 0 && !(m.mut.lockOldValues && cl.Seen[c] != unseen) {
 			cl.Seen[c] = e
 		}
 	case cl.Seen[c] != unseen && cl.Seen[c] != e && !m.mut.casByVersion:
@@ -139,6 +139,7 @@ func (m *model) send(s *state, i int) {
 func (m *model) commitOp(s *state, i int) {
 	cl := &s.Cl[i]
 	t := m.txn(s, i)
+	m.endBeat(s, i)
 	if m.expired(s, i) { // the commit write has not been sent
 		m.dead(s, i, true)
 		return
@@ -193,6 +194,7 @@ func (m *model) dead(s *state, i int, rerun bool) {
 		m.verdict(s, i, cl.Att, false)
 	}
 	again := cl.answered(false)
+	m.endBeat(s, i)
 	cl.clearOps()
 	if cl.Quit != 0 || cl.NAtt >= m.cfg.Clients[i].Attempts {
 		m.giveUp(s, i, again)
@@ -346,4 +348,37 @@ func (m *model) locked(s *state, i int) {
 			cl.Op[c] = write{St: opFlying, Kind: kUpdate, Cell: c, Exp: cl.V[c], Att: cl.Att}
 		}
 	}
+}
+
+// missedBeat: a heartbeat was refused, or not answered. If the primary does not hold the intent any
+// more, the attempt is dead, as its commit write has not been sent.
+func (m *model) missedBeat(s *state, i int) {
+	cl := &s.Cl[i]
+	p := m.txn(s, i).primary()
+	cl.Op[beatSlot] = write{}
+	m.snapshot(s, i, p)
+	if cl.I[p] != cl.Att {
+		m.leave(s, i)
+		m.dead(s, i, true)
+	}
+}
+
+// leave: what the attempt still has on its way may land, and nobody waits for it.
+func (m *model) leave(s *state, i int) {
+	cl := &s.Cl[i]
+	for j := range cl.Op[:fenceSlot] {
+		if cl.Op[j].St == opFlying {
+			m.toLate(s, cl.Op[j])
+		}
+	}
+	cl.inquiry, cl.Need, cl.Todo = inquiry{}, 0, 0
+}
+
+// endBeat: a heartbeat that is under way may land later.
+func (m *model) endBeat(s *state, i int) {
+	cl := &s.Cl[i]
+	if cl.Op[beatSlot].St == opFlying {
+		m.toLate(s, cl.Op[beatSlot])
+	}
+	cl.Op[beatSlot] = write{}
 }

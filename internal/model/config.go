@@ -137,7 +137,7 @@ type config struct {
 	Leaps       uint8 // horizons that pass by the store's clock; without them, see horizonPassed
 	Crash       uint8
 	Kills       uint8 // fences that may be sent
-	Beats       uint8 // heartbeats of an escalated owner
+	Beats       uint8 // heartbeats that each owner of a pending attempt may send
 	Ring, Marks int   // capacities
 	Limit       int   // states that are visited; 0 is 10 million
 	Big         bool  // for random runs only
@@ -184,6 +184,8 @@ type mut struct {
 
 	// Echoes:
 	echoRefused, echoCommit, echoOff bool
+	// Locks and heartbeats:
+	beatBlind, updateLost, lockOldValues bool
 	// The store's clock:
 	deadForever, lateResend, lateTells, notTogether bool
 	// fenceAbsent is no mutation but a change that mends the configurations which are Open: what

@@ -66,7 +66,7 @@ func (t txn) oneWave() txn             { t.OneWave = true; return t }
 
 const mega = 1_000_000
 
-var configs = slices.Concat(committing, meeting, echoes, leaping)
+var configs = slices.Concat(committing, meeting, echoes, leaping, locking)
 
 // limit is how many states are visited, of few or all.
 func (c *config) limit(whole bool, few int) int {

@@ -394,4 +394,22 @@ var mutations = []mutation{
 		Set:   func(m *mut) { m.noLift = true },
 		On:    []string{"clock-lost", "clock-observer"},
 	},
+	{
+		Name:  "beat: blind",
+		About: "a heartbeat puts the intent back, whatever has become of the primary",
+		Set:   func(m *mut) { m.beatBlind = true },
+		On:    []string{"beat-val", "beat-locks"},
+	},
+	{
+		Name:  "locks: a value lost",
+		About: "locks that may not have got their values are committed",
+		Set:   func(m *mut) { m.updateLost = true },
+		On:    []string{"lock-values"},
+	},
+	{
+		Name:  "locks: old values",
+		About: "who loses its locks does not run the function again under the new ones",
+		Set:   func(m *mut) { m.lockOldValues = true },
+		On:    []string{"beat-locks", "lock-values"},
+	},
 }

@@ -42,6 +42,10 @@ const (
 	maxLate     = 2
 	maxRing     = 3
 
+	fenceSlot = maxCells     // a kill, or the rewriting of a condemned tombstone
+	beatSlot  = maxCells + 1 // a heartbeat
+	slots     = maxCells + 2
+
 	initial     = 9    // writer of the values that exist at the start
 	unseen      = 0xff // not read
 	absentValue = 0xfe // key seen absent, no matter after which writer
@@ -108,6 +112,7 @@ const (
 	kFold         // fold a final intent, nothing else
 	kFence        // unchanged but for the nonce; creates a tombstone if absent
 	kDrop         // remove a pending intent from the primary
+	kBeat         // a heartbeat: the primary, unchanged but for the nonce
 	kUpdate       // a lock intent to its final action
 )
 
@@ -181,7 +186,7 @@ type memory struct {
 	Lists  uint8              // long lists read
 	Clear  [maxAttempts]uint8 // members known clear
 
-	Op [maxCells + 1]write
+	Op [slots]write // one for each cell, then those below
 }
 
 // Values of inquiry.SPC.

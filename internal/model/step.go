@@ -196,6 +196,7 @@ var opNames = [...]string{
 	kFold:   "fold",
 	kFence:  "fence",
 	kDrop:   "removal of a pending intent",
+	kBeat:   "heartbeat",
 	kUpdate: "final action into a lock intent",
 }
 
@@ -331,7 +332,7 @@ func (m *model) waitsOrKills(s *state, i int) {
 			x := &n.Cl[i]
 			n.Kill--
 			x.SPC = stKill
-			x.Op[maxCells] = op
+			x.Op[fenceSlot] = op
 		}, "%s sends a kill: %s", name, m.opName(&op))
 	}
 }
@@ -381,22 +382,42 @@ func (m *model) begins(s *state, i int) {
 	m.do(s, i, func(n *state) { m.start(n, i) }, "%s begins %s", name, t.Name)
 }
 
-// beats (Heartbeats): the owner of locks rewrites the primary.
+// beats (Heartbeats): while something else keeps a pending attempt from committing, its owner
+// rewrites the primary. If that comes to nothing, it looks at the primary.
 func (m *model) beats(s *state, i int) {
 	cl, t := &s.Cl[i], m.txn(s, i)
-	if !t.Esc || cl.Beats >= m.cfg.Beats || cl.Att == 0 || cl.SPC != stIdle ||
-		cl.PC != pcRead && cl.PC != pcSettle {
+	if m.cfg.Beats == 0 || t.members() == 0 {
 		return
 	}
 	p := t.primary()
-	m.do(s, -1, func(n *state) {
-		x := &n.Cl[i]
-		x.Beats++
-		op := write{Kind: kFence, Cell: p, Exp: x.V[p], Att: x.Att}
-		if m.apply(n, &op) {
-			x.V[p] = current
-		}
-	}, "%s: heartbeat in %s", m.cl(i), m.cname(p))
+	switch beat := &cl.Op[beatSlot]; {
+	case beat.St > opFlying:
+		m.do(s, i, func(n *state) { m.missedBeat(n, i) },
+			"%s, after a heartbeat that came to nothing, reads %s", m.cl(i), m.cellText(s, p))
+	case beat.St == opNone && cl.Beats < m.cfg.Beats && m.beating(s, i):
+		m.do(s, -1, func(n *state) {
+			x := &n.Cl[i]
+			x.Beats++
+			x.Op[beatSlot] = write{St: opFlying, Kind: kBeat, Cell: p, Exp: x.V[p], Att: x.Att}
+		}, "%s sends a heartbeat to %s", m.cl(i), m.cname(p))
+	}
+}
+
+// beating reports whether the client has a pending attempt whose primary is locked, and whose
+// commit write has not been sent.
+func (m *model) beating(s *state, i int) bool {
+	cl, t := &s.Cl[i], m.txn(s, i)
+	p := t.primary()
+	if cl.Att == 0 || cl.SPC != stIdle || cl.V[p] == absent || cl.I[p] != cl.Att {
+		return false
+	}
+	switch cl.PC {
+	case pcRead, pcSettle, pcUpdate:
+		return t.Esc
+	case pcWave:
+		return t.Esc && cl.Op[p].St == opNone
+	}
+	return cl.PC == pcValidate
 }
 
 // phaseRead is one read of a phase.

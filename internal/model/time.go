@@ -10,7 +10,7 @@ func (m *model) condemned(s *state, c uint8) bool { return s.Cell[c].Condemned =
 func (m *model) lift(s *state, i int, c uint8) {
 	cl := &s.Cl[i]
 	cl.SPC = stLift
-	cl.Op[maxCells] = write{St: opFlying, Kind: kFence, Cell: c, Exp: current}
+	cl.Op[fenceSlot] = write{St: opFlying, Kind: kFence, Cell: c, Exp: current}
 }
 
 // lifted: if the rewrite was accepted, the cell counts as read at that instant;

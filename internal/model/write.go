@@ -21,7 +21,7 @@ func (m *model) bump(s *state, c uint8) {
 	}
 	for i := range s.Cl {
 		cl := &s.Cl[i]
-		gone := cl.PC == pcCrashed && !m.mut.commitBlind
+		gone := cl.PC == pcCrashed
 		st(&cl.V[c])
 		if cl.V[c] == absent {
 			cl.Old |= bit(c)
@@ -32,7 +32,7 @@ func (m *model) bump(s *state, c uint8) {
 		for j := range cl.Op {
 			if op := &cl.Op[j]; op.Cell == c {
 				st(&op.Exp)
-				if gone && op.Exp == stale {
+				if gone && op.Exp == stale && !m.blind(op) {
 					*op = write{} // nobody waits for it, and it will be refused
 				}
 			}
@@ -41,7 +41,7 @@ func (m *model) bump(s *state, c uint8) {
 	for j := range s.Late {
 		if op := &s.Late[j]; op.Cell == c {
 			st(&op.Exp)
-			if op.Exp == stale && !m.mut.commitBlind {
+			if op.Exp == stale && !m.blind(op) {
 				*op = write{}
 			}
 		}
@@ -98,11 +98,13 @@ func (c *cell) commitTo(a, act uint8, capacity int) {
 func (m *model) apply(s *state, op *write) bool {
 	c := op.Cell
 	cell := &s.Cell[c]
-	if !s.at(c, op.Exp) && !(m.mut.commitBlind && op.Kind == kCommit) {
+	if !s.at(c, op.Exp) && !m.blind(op) {
 		return false
 	}
 	cell.Condemned = 0 // any write of the cell lifts the condemnation
-	if op.Kind != kFence && op.Kind != kDrop && op.Kind != kUpdate {
+	switch op.Kind {
+	case kFence, kDrop, kBeat, kUpdate:
+	default:
 		m.carryMarks(cell, op.Drop)
 	}
 	switch op.Kind {
@@ -124,6 +126,10 @@ func (m *model) apply(s *state, op *write) bool {
 		m.replace(s, op)
 	case kDrop:
 		cell.Tx, cell.Act = 0, 0
+	case kBeat:
+		if m.blind(op) {
+			cell.Tx, cell.Act = op.Att, actLock
+		}
 	case kUpdate:
 		cell.Act = m.action(s, op.Att, c)
 	}
@@ -133,6 +139,11 @@ func (m *model) apply(s *state, op *write) bool {
 		m.fail("%s has %d marks", m.cname(c), n)
 	}
 	return true
+}
+
+// blind is a mutation's: the write does not look at the version.
+func (m *model) blind(op *write) bool {
+	return m.mut.commitBlind && op.Kind == kCommit || m.mut.beatBlind && op.Kind == kBeat
 }
 
 // carryMarks (Folding and marks): a mark stays until a write by a client that knows that no
@@ -201,7 +212,7 @@ func (m *model) commitValue(s *state, op *write) {
 
 // toLate: the write stays on its way, its client no longer waits for it.
 func (m *model) toLate(n *state, op write) bool {
-	if op.Exp == stale {
+	if op.Exp == stale && !m.blind(&op) {
 		return true // can never be accepted
 	}
 	for j := range n.Late {
@@ -285,4 +296,7 @@ func (m *model) accepted(n *state, i int, op *write, had bool) {
 		return // it knows the new version, but does not use the cell
 	}
 	x.V[c], x.I[c], x.A[c], x.W[c] = current, cell.Tx, cell.Act, cell.Writer
+	if op.Kind == kBeat {
+		*op = write{}
+	}
 }
