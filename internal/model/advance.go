@@ -31,7 +31,7 @@ func (m *model) advance(s *state, i int) {
 				m.beginStatus(s, i, c, t)
 			}
 			continue
-		case cl.Todo != 0:
+		case cl.Todo != 0 || cl.List != 0:
 			return
 		}
 		if !m.phaseEnd(s, i) {
@@ -118,6 +118,7 @@ func (m *model) hasRead(s *state, i int) {
 	// answered needs no validation.
 	must := t.keys()
 	switch {
+	case t.Scan != 0: // a range is listed again in any case
 	case must&(must-1) == 0:
 		must = 0
 	case t.Seq || m.mut.roSkipOne:
@@ -133,7 +134,7 @@ func (m *model) hasRead(s *state, i int) {
 	if m.mut.roSkip {
 		must = 0
 	}
-	cl.PC, cl.Todo = pcROVal, must
+	m.validate(s, i, pcROVal, must)
 }
 
 // validatedReads ends a transaction that only reads.

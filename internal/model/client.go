@@ -92,6 +92,60 @@ func (m *model) validateRead(s *state, i int, c uint8) {
 	m.classify(s, i, c)
 }
 
+// validate begins a validation of these keys. What a scan has read is listed again, pages in
+// parallel; the other keys are read.
+func (m *model) validate(s *state, i int, pc, keys uint8) {
+	cl, t := &s.Cl[i], m.txn(s, i)
+	cl.PC, cl.List = pc, keys&t.Scan
+	cl.Todo = keys &^ cl.List
+	if m.mut.notListed {
+		cl.List = 0
+	}
+}
+
+// list: a listing passes a name. What it shows was so at some instant within the call.
+func (m *model) list(s *state, i int, c uint8) {
+	cl, cell := &s.Cl[i], &s.Cell[c]
+	cl.List &^= bit(c)
+	m.hear(s, i)
+	if cl.PC != pcRead {
+		m.listedAgain(s, i, c)
+		return
+	}
+	switch {
+	case cell.Exists == 0:
+		cl.V[c], cl.I[c], cl.A[c], cl.W[c] = absent, 0, 0, 0
+		cl.Seen[c] = 0
+	case cell.Present == 0 && cell.Tx == 0: // its size tells a tombstone; its writer is not known
+		cl.V[c], cl.I[c], cl.A[c], cl.W[c] = current, 0, 0, cell.Writer
+		cl.Seen[c] = absentValue
+	default:
+		cl.Todo |= bit(c)
+	}
+}
+
+// listedAgain (Ranges): what follows from a name in the listing that validates.
+func (m *model) listedAgain(s *state, i int, c uint8) {
+	cl, cell := &s.Cl[i], &s.Cell[c]
+	unknown := cl.Seen[c] == absentValue
+	switch {
+	case s.at(c, cl.V[c]) && (cl.I[c] == 0 || m.known(cl, cl.I[c]) || m.mut.listedAsRead):
+		if cl.I[c] != 0 && m.effective(cl, c) != cl.Seen[c] && !m.mut.listedAsRead {
+			cl.Fail = 1
+		}
+	case cell.Exists == 0: // gone
+		if cl.Seen[c] != 0 && !m.mut.goneIgnored {
+			cl.Fail = 1
+		}
+	case cl.V[c] == absent && m.mut.newIgnored:
+	case unknown && m.mut.tombstoneAsRead:
+	case unknown: // at another version
+		cl.Fail = 1
+	default:
+		cl.Todo |= bit(c)
+	}
+}
+
 // flying reports whether writes other than a heartbeat have not been answered.
 func (cl *memory) flying() bool {
 	return slices.ContainsFunc(cl.Op[:beatSlot], func(op write) bool { return op.St == opFlying })
@@ -162,6 +216,8 @@ func (m *model) begin(s *state, i int, useCache bool) {
 		cl.Todo = t.next(cl.Rest)
 		return
 	}
+	cl.List = t.Scan &^ t.members()
+	cl.Todo &^= cl.List
 	for c := uint8(0); c < maxCells; c++ {
 		if t.inserts()&bit(c) != 0 && cl.V[c] == unread {
 			cl.V[c], cl.I[c], cl.A[c], cl.W[c] = absent, 0, 0, 0

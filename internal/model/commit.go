@@ -14,7 +14,6 @@ func (m *model) toSettle(s *state, i int) {
 
 // settled: every cell to be written is free. What follows is the next phase.
 func (m *model) settled(s *state, i int) {
-	cl := &s.Cl[i]
 	t := m.txn(s, i)
 	w := m.toWrite(s, i)
 	for c := uint8(0); c < maxCells; c++ {
@@ -23,7 +22,7 @@ func (m *model) settled(s *state, i int) {
 		}
 	}
 	if m.mut.validateEarly && !t.staged() && !t.direct() && !t.Esc {
-		cl.PC, cl.Todo = pcValidate, t.onlyRead()
+		m.validate(s, i, pcValidate, t.onlyRead())
 		return
 	}
 	m.send(s, i)
@@ -51,7 +50,7 @@ func (m *model) hasChanged(s *state, i int, c uint8) bool {
 			cl.Seen[k] = unseen
 		}
 		cl.Seen[c] = e
-		cl.PC, cl.Todo = pcROVal, bit(c)
+		m.validate(s, i, pcROVal, bit(c))
 		return true
 	case t.Acc[c] == acInsert:
 		cl.Seen[c] = absentValue
@@ -323,7 +322,7 @@ func (m *model) landed(s *state, i int) {
 	case m.mut.noValidation || m.mut.validateEarly:
 		m.commitOp(s, i)
 	default:
-		cl.PC, cl.Todo = pcValidate, t.onlyRead()
+		m.validate(s, i, pcValidate, t.onlyRead())
 	}
 }
 

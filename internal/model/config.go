@@ -34,6 +34,7 @@ type txn struct {
 	Acc       [maxCells]uint8
 	Seq       bool  // reads only: one key after another
 	Cached    uint8 // cells taken from the cache, read some time before the start
+	Scan      uint8 // cells read by a scan: listed, and fetched where that does not tell enough
 	Hot       uint8 // 1 + the cell that gets its intent first
 	Long      bool  // only the primary carries the list of members
 	Esc       bool  // escalated from the start
@@ -186,6 +187,8 @@ type mut struct {
 	echoRefused, echoCommit, echoOff bool
 	// Locks and heartbeats:
 	beatBlind, updateLost, lockOldValues bool
+	// Ranges:
+	notListed, newIgnored, goneIgnored, listedAsRead, tombstoneAsRead bool
 	// The store's clock:
 	deadForever, lateResend, lateTells, notTogether bool
 	// fenceAbsent is no mutation but a change that mends the configurations which are Open: what

@@ -49,14 +49,19 @@ func fold(name, a string) txn {
 func sweep(name, a string) txn {
 	return txn{Name: name, Acc: acc(a), Kind: txSweep}
 }
-func (t txn) cached(a string) txn {
+func (t txn) cached(a string) txn { t.Cached = set(a); return t }
+
+// set is a bit for each cell with an x.
+func set(a string) (cells uint8) {
 	for c := range a {
 		if a[c] == 'x' {
-			t.Cached |= bit(uint8(c))
+			cells |= bit(uint8(c))
 		}
 	}
-	return t
+	return cells
 }
+
+func (t txn) scans(a string) txn       { t.Scan = set(a); return t }
 func (t txn) esc() txn                 { t.Esc = true; return t }
 func (t txn) lockFirst() txn           { t.Esc, t.LockFirst = true, true; return t }
 func lateKey(t txn, primary uint8) txn { t.First = primary + 1; return t }
@@ -66,7 +71,7 @@ func (t txn) oneWave() txn             { t.OneWave = true; return t }
 
 const mega = 1_000_000
 
-var configs = slices.Concat(committing, meeting, echoes, leaping, locking)
+var configs = slices.Concat(committing, meeting, echoes, leaping, locking, scanning)
 
 // limit is how many states are visited, of few or all.
 func (c *config) limit(whole bool, few int) int {

@@ -412,4 +412,34 @@ var mutations = []mutation{
 		Set:   func(m *mut) { m.lockOldValues = true },
 		On:    []string{"beat-locks", "lock-values"},
 	},
+	{
+		Name:  "range: not validated",
+		About: "what a scan has read is not listed again",
+		Set:   func(m *mut) { m.notListed = true },
+		On:    []string{"scan-phantom"},
+	},
+	{
+		Name:  "range: new names",
+		About: "names that were not there before count as nothing",
+		Set:   func(m *mut) { m.newIgnored = true },
+		On:    []string{"scan-phantom", "scan-insert"},
+	},
+	{
+		Name:  "range: gone",
+		About: "a name that is gone counts as unchanged",
+		Set:   func(m *mut) { m.goneIgnored = true },
+		On:    []string{"scan-gone"},
+	},
+	{
+		Name:  "range: version",
+		About: "a name at the version seen is as it was, though its intent was undecided then",
+		Set:   func(m *mut) { m.listedAsRead = true },
+		On:    []string{"scan-insert", "scan-read"},
+	},
+	{
+		Name:  "range: tombstone",
+		About: "a name that was a tombstone, and is at another version, counts as unchanged",
+		Set:   func(m *mut) { m.tombstoneAsRead = true },
+		On:    []string{"scan-sweep"},
+	},
 }

@@ -167,6 +167,7 @@ type memory struct {
 	W    [maxCells]uint8 // committed writer in it
 	Seen [maxCells]uint8 // effective writer that the function was given
 	Todo uint8           // cells to be read in this phase
+	List uint8           // cells that the listing of this phase has yet to pass
 	Need uint8           // cells read whose intent must be asked about
 	Fail uint8           // a comparison of writers failed
 	Rs   uint8           // cells to which the same bytes were sent twice

@@ -341,8 +341,16 @@ func (m *model) waitsOrKills(s *state, i int) {
 func (m *model) reads(s *state, i int) {
 	cl := &s.Cl[i]
 	seq := cl.PC == pcRead && m.txn(s, i).Seq
+	todo := cl.Todo
+	if cl.List != 0 { // the page has not been answered
+		todo &^= m.txn(s, i).Scan
+	}
 	for c := uint8(0); c < maxCells; c++ {
-		if cl.Todo&bit(c) == 0 {
+		if cl.List&bit(c) != 0 {
+			m.do(s, i, func(n *state) { m.list(n, i, c) },
+				"%s lists, and passes %s", m.cl(i), m.cellText(s, c))
+		}
+		if todo&bit(c) == 0 {
 			continue
 		}
 		if seq && !m.mut.roEager && (cl.Need != 0 || cl.SPC != stIdle) {
