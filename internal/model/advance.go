@@ -144,7 +144,7 @@ func (m *model) validatedReads(s *state, i int) bool {
 		m.begin(s, i, false)
 		return true
 	}
-	s.Hist[m.txnIndex(s, i)].Seen = cl.Seen
+	m.record(s, i)
 	if m.txn(s, i).Kind == txRead {
 		m.end(s, i, hOK)
 	} else {

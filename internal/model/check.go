@@ -53,14 +53,16 @@ func (m *model) serializable(s *state, final *[maxCells]uint8) {
 	o := ordering{m: m, s: s, final: final}
 	for b := range s.Att {
 		if t := &s.Att[b]; t.Truth&truthCommitted != 0 {
-			o.by[t.Txn] = uint8(b + 1)
+			for _, u := range m.covers(t.Txn) {
+				o.by[u] = uint8(b + 1)
+			}
 		}
 	}
 	var room [maxTxns*(maxCells+3) + maxCells]byte
 	key := room[:0]
 	for u := range m.cfg.Txns {
 		h, t, by := &s.Hist[u], &m.cfg.Txns[u], o.by[u]
-		if t.Kind > txRead {
+		if t.Kind > txRead || len(t.Riders) > 0 {
 			continue
 		}
 		if by != 0 || h.Stat == hExists || h.Stat == hOK {

@@ -6,8 +6,12 @@ func (cl *memory) reading() bool {
 	return cl.PC == pcRead || cl.PC == pcROVal || cl.PC == pcValidate
 }
 
-func (m *model) txn(s *state, i int) *txn { return &m.cfg.Txns[m.cfg.Clients[i].Prog[s.Cl[i].Pos]] }
+func (m *model) txn(s *state, i int) *txn { return &m.cfg.Txns[m.txnIndex(s, i)] }
+
 func (m *model) txnIndex(s *state, i int) uint8 {
+	if alone := s.Cl[i].Alone; alone != 0 {
+		return alone - 1
+	}
 	return m.cfg.Clients[i].Prog[s.Cl[i].Pos]
 }
 
@@ -176,16 +180,17 @@ func (m *model) newOp(s *state, i int, kind, c, a uint8) write {
 func (m *model) start(s *state, i int) {
 	cl := &s.Cl[i]
 	t := m.txn(s, i)
-	h := &s.Hist[m.txnIndex(s, i)]
-	h.Stat = hRunning
+	before := uint8(0)
 	for u := range s.Hist {
 		if st := s.Hist[u].Stat; st > hRunning && st != hCrashed && st != hInDoubt {
-			h.Before |= bit(uint8(u))
+			before |= bit(uint8(u))
 		}
 	}
 	for c := range cl.Seen {
 		cl.Seen[c] = unseen
-		h.Seen[c] = unseen
+	}
+	for _, u := range m.covers(m.txnIndex(s, i)) {
+		s.Hist[u] = outcome{Stat: hRunning, Before: before, Seen: cl.Seen}
 	}
 	switch t.Kind {
 	case txSweep:
@@ -228,9 +233,46 @@ func (m *model) begin(s *state, i int, useCache bool) {
 	}
 }
 
+// covers are the transactions that the one at u stands for: the riders of a group, or itself.
+func (m *model) covers(u uint8) []uint8 {
+	if t := &m.cfg.Txns[u]; len(t.Riders) > 0 {
+		return t.Riders
+	}
+	return m.self[u : u+1]
+}
+
+// tell: the callers that are waiting get their answer.
+func (m *model) tell(s *state, i int, stat uint8) {
+	m.dirty = true
+	for _, u := range m.covers(m.txnIndex(s, i)) {
+		if s.Hist[u].Stat == hRunning {
+			s.Hist[u].Stat = stat
+		}
+	}
+}
+
+// record notes what the functions have read, for the checker. A rider sees what those before have
+// staged.
+func (m *model) record(s *state, i int) {
+	cl := &s.Cl[i]
+	var staged uint8
+	for _, u := range m.covers(m.txnIndex(s, i)) {
+		t, h := &m.cfg.Txns[u], &s.Hist[u]
+		h.Seen = cl.Seen
+		for c := uint8(0); c < maxCells; c++ {
+			if staged&t.reads()&bit(c) != 0 && !m.mut.ridersApart {
+				h.Seen[c] = cl.Att
+			}
+			if t.members()&bit(c) != 0 && t.action(c) != actLock {
+				staged |= bit(c)
+			}
+		}
+	}
+}
+
 // end: the caller gets its answer, and the client stops.
 func (m *model) end(s *state, i int, stat uint8) {
-	s.Hist[m.txnIndex(s, i)].Stat = stat
+	m.tell(s, i, stat)
 	m.dirty = true
 	m.stop(s, i, pcDone)
 }

@@ -131,7 +131,7 @@ func (m *model) send(s *state, i int) {
 		}
 		cl.Op[c] = op
 	}
-	s.Hist[m.txnIndex(s, i)].Seen = cl.Seen
+	m.record(s, i)
 }
 
 // commitOp sends the commit write: the primary goes from its intent to its value, with the mark.
@@ -139,7 +139,7 @@ func (m *model) commitOp(s *state, i int) {
 	cl := &s.Cl[i]
 	t := m.txn(s, i)
 	m.endBeat(s, i)
-	if m.expired(s, i) { // the commit write has not been sent
+	if m.expired(s, i) || cl.Left != 0 { // the commit write has not been sent
 		m.dead(s, i, true)
 		return
 	}
@@ -152,7 +152,7 @@ func (m *model) commitOp(s *state, i int) {
 	}
 	cl.Op[p] = op
 	cl.PC = pcCommit
-	s.Hist[m.txnIndex(s, i)].Seen = cl.Seen
+	m.record(s, i)
 }
 
 // success: the owner knows that its attempt has committed, and answers. Then it goes on with its
@@ -161,9 +161,7 @@ func (m *model) success(s *state, i int) {
 	cl := &s.Cl[i]
 	t := m.txn(s, i)
 	m.verdict(s, i, cl.Att, true)
-	h := &s.Hist[m.txnIndex(s, i)]
-	h.Stat = hOK
-	m.dirty = true
+	m.tell(s, i, hOK)
 	prog := m.cfg.Clients[i].Prog
 	cl.Fail, cl.Rs, cl.Rest, cl.Done = 0, 0, 0, 0
 	cl.Seen = [maxCells]uint8{}
@@ -172,7 +170,7 @@ func (m *model) success(s *state, i int) {
 	switch {
 	case int(cl.Pos)+1 < len(prog) && cl.NAtt < m.cfg.Clients[i].Attempts: // chaining
 		cl.Pos++
-		cl.PC = pcIdle
+		cl.PC, cl.Alone = pcIdle, 0
 	case m.cfg.Clients[i].Resolve && !t.direct():
 		cl.PC = pcResolve
 		for c := uint8(0); c < maxCells; c++ {
@@ -193,6 +191,10 @@ func (m *model) dead(s *state, i int, rerun bool) {
 		m.verdict(s, i, cl.Att, false)
 	}
 	again := cl.answered(false)
+	if cl.Left != 0 {
+		rerun = true
+		m.goOnAlone(s, i)
+	}
 	m.endBeat(s, i)
 	cl.clearOps()
 	if cl.Quit != 0 || cl.NAtt >= m.cfg.Clients[i].Attempts {
@@ -220,8 +222,7 @@ func (m *model) giveUp(s *state, i int, doubtful uint8) {
 		m.end(s, i, hAborted)
 		return
 	}
-	s.Hist[m.txnIndex(s, i)].Stat = hAborted
-	m.dirty = true
+	m.tell(s, i, hAborted)
 	cl.Fail, cl.Rs, cl.Rest, cl.Done = 0, 0, 0, 0
 	cl.Seen = [maxCells]uint8{}
 	cl.PC, cl.Todo = pcResRead, doubtful
@@ -349,6 +350,44 @@ func (m *model) locked(s *state, i int) {
 	}
 }
 
+// beats (Heartbeats): while something else keeps a pending attempt from committing, its owner
+// rewrites the primary. If that comes to nothing, it looks at the primary.
+func (m *model) beats(s *state, i int) {
+	cl, t := &s.Cl[i], m.txn(s, i)
+	if m.cfg.Beats == 0 || t.members() == 0 {
+		return
+	}
+	p := t.primary()
+	switch beat := &cl.Op[beatSlot]; {
+	case beat.St > opFlying:
+		m.do(s, i, func(n *state) { m.missedBeat(n, i) },
+			"%s, after a heartbeat that came to nothing, reads %s", m.cl(i), m.cellText(s, p))
+	case beat.St == opNone && cl.Beats < m.cfg.Beats && m.beating(s, i):
+		m.do(s, -1, func(n *state) {
+			x := &n.Cl[i]
+			x.Beats++
+			x.Op[beatSlot] = write{St: opFlying, Kind: kBeat, Cell: p, Exp: x.V[p], Att: x.Att}
+		}, "%s sends a heartbeat to %s", m.cl(i), m.cname(p))
+	}
+}
+
+// beating reports whether the client has a pending attempt whose primary is locked, and whose
+// commit write has not been sent.
+func (m *model) beating(s *state, i int) bool {
+	cl, t := &s.Cl[i], m.txn(s, i)
+	p := t.primary()
+	if cl.Att == 0 || cl.SPC != stIdle || cl.V[p] == absent || cl.I[p] != cl.Att {
+		return false
+	}
+	switch cl.PC {
+	case pcRead, pcSettle, pcUpdate:
+		return t.Esc
+	case pcWave:
+		return t.Esc && cl.Op[p].St == opNone
+	}
+	return cl.PC == pcValidate
+}
+
 // missedBeat: a heartbeat was refused, or not answered. If the primary does not hold the intent any
 // more, the attempt is dead, as its commit write has not been sent.
 func (m *model) missedBeat(s *state, i int) {
@@ -380,4 +419,35 @@ func (m *model) endBeat(s *state, i int) {
 		m.toLate(s, cl.Op[beatSlot])
 	}
 	cl.Op[beatSlot] = write{}
+}
+
+// riderLeaves (One handle: turns and groups): the caller of a rider leaves. Before the group has
+// sent a write that may commit, nothing of that rider is done, and the functions of the others run
+// again; later it is in doubt.
+func (m *model) riderLeaves(s *state, i int) {
+	cl, t := &s.Cl[i], m.txn(s, i)
+	h := &s.Hist[m.cfg.Clients[i].Leaves-1]
+	m.dirty = true
+	sealed := cl.Att != 0 && (t.staged() || t.direct() || cl.PC == pcCommit)
+	h.Stat = hAborted
+	switch {
+	case m.mut.leftIn:
+	case sealed && m.mut.leftSure:
+	case sealed:
+		h.Stat = hInDoubt
+	case cl.PC == pcRead || cl.PC == pcSettle:
+		cl.Left = 1
+		m.goOnAlone(s, i)
+		cl.inquiry = inquiry{}
+		m.begin(s, i, false)
+	default:
+		cl.Left = 1 // the group learns when it is about to commit
+	}
+}
+
+// goOnAlone: who has left is left out.
+func (m *model) goOnAlone(s *state, i int) {
+	if cl := &s.Cl[i]; cl.Left != 0 {
+		cl.Left, cl.Alone = 0, m.cfg.Clients[i].Stays+1
+	}
 }

@@ -32,15 +32,16 @@ type txn struct {
 	Name      string
 	Kind      uint8
 	Acc       [maxCells]uint8
-	Seq       bool  // reads only: one key after another
-	Cached    uint8 // cells taken from the cache, read some time before the start
-	Scan      uint8 // cells read by a scan: listed, and fetched where that does not tell enough
-	Hot       uint8 // 1 + the cell that gets its intent first
-	Long      bool  // only the primary carries the list of members
-	Esc       bool  // escalated from the start
-	LockFirst bool  // escalated: lock intents first, rewritten to puts later
-	OneWave   bool  // escalated: after the primary, all others in one wave
-	First     uint8 // escalated: 1 + the primary, if it is not the smallest key
+	Seq       bool    // reads only: one key after another
+	Cached    uint8   // cells taken from the cache, read some time before the start
+	Scan      uint8   // cells read by a scan: listed, and fetched where that does not tell enough
+	Riders    []uint8 // the transactions that a group commits as one, in their order
+	Hot       uint8   // 1 + the cell that gets its intent first
+	Long      bool    // only the primary carries the list of members
+	Esc       bool    // escalated from the start
+	LockFirst bool    // escalated: lock intents first, rewritten to puts later
+	OneWave   bool    // escalated: after the primary, all others in one wave
+	First     uint8   // escalated: 1 + the primary, if it is not the smallest key
 }
 
 func (t *txn) set(f func(a uint8) bool) (m uint8) {
@@ -124,7 +125,9 @@ type client struct {
 	Quits    bool  // its caller may leave while writes are in flight
 	Resolve  bool  // folds its own intents after its last transaction
 	NoKill   bool  // only ever waits
-	Freezes  bool  // may stand still between a decision and its request, without knowing
+	Leaves   uint8 // 1 + a rider of its group that may leave, and the other one
+	Stays    uint8
+	Freezes  bool // may stand still between a decision and its request, without knowing
 }
 
 // config is one closed system, with budgets of faults.
@@ -187,6 +190,8 @@ type mut struct {
 	echoRefused, echoCommit, echoOff bool
 	// Locks and heartbeats:
 	beatBlind, updateLost, lockOldValues bool
+	// Groups:
+	leftIn, leftSure, readsForgotten, ridersApart bool
 	// Ranges:
 	notListed, newIgnored, goneIgnored, listedAsRead, tombstoneAsRead bool
 	// The store's clock:

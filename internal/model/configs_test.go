@@ -35,7 +35,13 @@ func (c client) crashes() client  { c.Crashes = true; return c }
 func (c client) quits() client    { c.Quits = true; return c }
 func (c client) resolves() client { c.Resolve = true; return c }
 func (c client) freezes() client  { c.Freezes = true; return c }
-func (c client) waits() client    { c.NoKill = true; return c }
+
+// leaves says which of two riders may leave.
+func (c client) leaves(rider, other uint8) client {
+	c.Leaves, c.Stays = rider+1, other
+	return c
+}
+func (c client) waits() client { c.NoKill = true; return c }
 func chain(name string, attempts uint8, txns ...uint8) client {
 	return client{Name: name, Prog: txns, Attempts: attempts}
 }
@@ -61,6 +67,8 @@ func set(a string) (cells uint8) {
 	return cells
 }
 
+func (t txn) carries(u ...uint8) txn { t.Riders = u; return t }
+
 func (t txn) scans(a string) txn       { t.Scan = set(a); return t }
 func (t txn) esc() txn                 { t.Esc = true; return t }
 func (t txn) lockFirst() txn           { t.Esc, t.LockFirst = true, true; return t }
@@ -71,7 +79,7 @@ func (t txn) oneWave() txn             { t.OneWave = true; return t }
 
 const mega = 1_000_000
 
-var configs = slices.Concat(committing, meeting, echoes, leaping, locking, scanning)
+var configs = slices.Concat(committing, meeting, echoes, leaping, locking, scanning, grouped)
 
 // limit is how many states are visited, of few or all.
 func (c *config) limit(whole bool, few int) int {

@@ -442,4 +442,28 @@ var mutations = []mutation{
 		Set:   func(m *mut) { m.tombstoneAsRead = true },
 		On:    []string{"scan-sweep"},
 	},
+	{
+		Name:  "group: who left",
+		About: "a group commits what a rider has done who left before",
+		Set:   func(m *mut) { m.leftIn = true },
+		On:    []string{"group-direct", "group-par"},
+	},
+	{
+		Name:  "group: no doubt",
+		About: "who leaves a committing group is told that nothing was done",
+		Set:   func(m *mut) { m.leftSure = true },
+		On:    []string{"group-par", "group-direct"},
+	},
+	{
+		Name:  "group: reads",
+		About: "what a rider has only read is not validated",
+		Set:   func(m *mut) { m.noValidation = true },
+		On:    []string{"group-skew"},
+	},
+	{
+		Name:  "group: staged",
+		About: "a rider does not see what those before have staged",
+		Set:   func(m *mut) { m.ridersApart = true },
+		On:    []string{"group-direct"},
+	},
 }

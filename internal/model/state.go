@@ -38,7 +38,7 @@ const (
 	maxCells    = 4
 	maxClients  = 4
 	maxAttempts = 8
-	maxTxns     = 6
+	maxTxns     = 8
 	maxLate     = 2
 	maxRing     = 3
 
@@ -160,6 +160,8 @@ type inquiry struct {
 // memory is that of one client.
 type memory struct {
 	PC, Pos, Att, NAtt, Beats uint8
+	Alone                     uint8 // 1 + the rider that is left of a group
+	Left                      uint8 // the other one has left, while intents were on their way
 
 	V    [maxCells]ref   // version of the snapshot
 	I    [maxCells]uint8 // intent in it

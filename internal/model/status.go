@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 func (m *model) known(cl *memory, a uint8) bool { return (cl.KC|cl.KD)&abit(a) != 0 }
 
 // verdict records what somebody concluded about an attempt and compares it
@@ -37,8 +39,13 @@ func (m *model) commits(s *state, a uint8) {
 	t.Truth |= truthCommitted
 	for b := range s.Att {
 		o := &s.Att[b]
-		if uint8(b+1) != a && o.Used != 0 && o.Txn == t.Txn && o.Truth&truthCommitted != 0 {
-			m.fail("two attempts of %s commit", m.cfg.Txns[t.Txn].Name)
+		if uint8(b+1) == a || o.Used == 0 || o.Truth&truthCommitted == 0 {
+			continue
+		}
+		for _, u := range m.covers(t.Txn) {
+			if slices.Contains(m.covers(o.Txn), u) {
+				m.fail("two attempts of %s commit", m.cfg.Txns[u].Name)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ type model struct {
 	cfg   *config
 	mut   mut
 	first [maxClients]uint8 // the first attempt of each client
+	self  [maxTxns]uint8    // the transactions
 	hist  map[string]bool   // histories that have been judged
 	cover [covLast]int
 
@@ -70,6 +71,9 @@ func (m *model) see(what int) {
 
 func newModel(cfg *config, x mut) *model {
 	m := &model{cfg: cfg, mut: x, hist: map[string]bool{}}
+	for u := range m.self {
+		m.self[u] = uint8(u)
+	}
 	id := uint8(1)
 	for i := range cfg.Clients {
 		m.first[i] = id
@@ -253,20 +257,21 @@ func (m *model) leaves(s *state, i int) {
 	if who.Crashes && s.Crash > 0 && (cl.PC != pcIdle || cl.Pos > 0) {
 		m.do(s, -1, func(n *state) {
 			n.Crash--
-			h := &n.Hist[m.txnIndex(n, i)]
-			if h.Stat == hRunning {
-				h.Stat = hCrashed
-			}
+			m.tell(n, i, hCrashed)
 			m.stop(n, i, pcCrashed)
 		}, "%s crashes", who.Name)
+	}
+	if u := who.Leaves; u != 0 && s.Hist[u-1].Stat == hRunning && cl.Alone == 0 &&
+		cl.SPC == stIdle {
+		m.do(s, i, func(n *state) { m.riderLeaves(n, i) },
+			"the caller of %s leaves", m.cfg.Txns[u-1].Name)
 	}
 	sending := (cl.PC == pcWave || cl.PC == pcCommit) && cl.flying() && cl.SPC == stIdle
 	if !who.Quits || cl.Quit != 0 || !sending {
 		return
 	}
 	m.do(s, -1, func(n *state) {
-		n.Hist[m.txnIndex(n, i)].Stat = hInDoubt
-		m.dirty = true
+		m.tell(n, i, hInDoubt)
 		m.stop(n, i, pcCrashed)
 	}, "%s gives up with ErrInDoubt, writes in flight", who.Name)
 	m.do(s, i, func(n *state) {
@@ -388,44 +393,6 @@ func (m *model) begins(s *state, i int) {
 		}
 	}
 	m.do(s, i, func(n *state) { m.start(n, i) }, "%s begins %s", name, t.Name)
-}
-
-// beats (Heartbeats): while something else keeps a pending attempt from committing, its owner
-// rewrites the primary. If that comes to nothing, it looks at the primary.
-func (m *model) beats(s *state, i int) {
-	cl, t := &s.Cl[i], m.txn(s, i)
-	if m.cfg.Beats == 0 || t.members() == 0 {
-		return
-	}
-	p := t.primary()
-	switch beat := &cl.Op[beatSlot]; {
-	case beat.St > opFlying:
-		m.do(s, i, func(n *state) { m.missedBeat(n, i) },
-			"%s, after a heartbeat that came to nothing, reads %s", m.cl(i), m.cellText(s, p))
-	case beat.St == opNone && cl.Beats < m.cfg.Beats && m.beating(s, i):
-		m.do(s, -1, func(n *state) {
-			x := &n.Cl[i]
-			x.Beats++
-			x.Op[beatSlot] = write{St: opFlying, Kind: kBeat, Cell: p, Exp: x.V[p], Att: x.Att}
-		}, "%s sends a heartbeat to %s", m.cl(i), m.cname(p))
-	}
-}
-
-// beating reports whether the client has a pending attempt whose primary is locked, and whose
-// commit write has not been sent.
-func (m *model) beating(s *state, i int) bool {
-	cl, t := &s.Cl[i], m.txn(s, i)
-	p := t.primary()
-	if cl.Att == 0 || cl.SPC != stIdle || cl.V[p] == absent || cl.I[p] != cl.Att {
-		return false
-	}
-	switch cl.PC {
-	case pcRead, pcSettle, pcUpdate:
-		return t.Esc
-	case pcWave:
-		return t.Esc && cl.Op[p].St == opNone
-	}
-	return cl.PC == pcValidate
 }
 
 // phaseRead is one read of a phase.
