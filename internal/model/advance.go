@@ -5,7 +5,8 @@ func (m *model) advance(s *state, i int) {
 	cl := &s.Cl[i]
 	for m.wrong == "" {
 		switch {
-		case cl.PC == pcIdle || cl.PC == pcDone || cl.PC == pcCrashed || cl.PC == pcSweep:
+		case cl.PC == pcIdle || cl.PC == pcDone || cl.PC == pcCrashed || cl.PC == pcSweep,
+			cl.PC == pcUpload || cl.PC == pcRestore:
 			return
 		case cl.SPC == stKill, cl.SPC == stLift:
 			if cl.Op[fenceSlot].St == opFlying {
@@ -267,7 +268,7 @@ func (m *model) cleanup(s *state, i int) bool {
 		cl.PC = pcResolve
 	case pcFoldRead:
 		cl.PC = pcFoldWave
-		for c := uint8(0); c < maxCells; c++ {
+		for c := range uint8(maxCells) {
 			x := cl.I[c]
 			if t.keys()&bit(c) != 0 && x != 0 && m.known(cl, x) && !m.full(s, i, c, 0) {
 				cl.Op[c] = m.newOp(s, i, kFold, c, x)

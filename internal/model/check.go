@@ -12,7 +12,7 @@ func (m *model) invariants(s *state) {
 		}
 		a := uint8(b + 1)
 		held, bare := false, false
-		for c := uint8(0); c < maxCells; c++ {
+		for c := range uint8(maxCells) {
 			if s.Cell[c].Tx == a {
 				held = true
 			}
@@ -27,6 +27,7 @@ func (m *model) invariants(s *state) {
 		}
 	}
 	m.beliefs(s)
+	m.values(s)
 	if m.dirty {
 		m.serializable(s, nil)
 	}
@@ -112,14 +113,14 @@ func (o *ordering) explains(done uint8, values [maxCells]uint8) bool {
 	if done == o.in {
 		return o.ends(&values)
 	}
-	for u := uint8(0); u < maxTxns; u++ {
+	for u := range uint8(maxTxns) {
 		left := o.in &^ done
 		if left&bit(u) == 0 || o.s.Hist[u].Before&left != 0 || !o.sees(u, &values) {
 			continue
 		}
 		then := values
 		if o.by[u] != 0 {
-			for c := uint8(0); c < maxCells; c++ {
+			for c := range uint8(maxCells) {
 				if t := &o.m.cfg.Txns[u]; t.members()&bit(c) != 0 && t.action(c) != actLock {
 					then[c] = o.by[u]
 				}
@@ -167,7 +168,7 @@ func (o *ordering) ends(values *[maxCells]uint8) bool {
 func (m *model) terminal(s *state) {
 	n := *s
 	var final [maxCells]uint8
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		if m.cfg.cell(c) == 0 {
 			continue
 		}
@@ -178,7 +179,7 @@ func (m *model) terminal(s *state) {
 				final[c], ok = n.Cell[c].Writer, true
 				break
 			}
-			v := m.soloStatus(&n, c, a)
+			v := m.soloStatus(&n, a)
 			if v == saidCommitted {
 				final[c], ok = n.Cell[c].Writer, true
 				if n.Cell[c].Act != actLock {
@@ -218,7 +219,7 @@ func (m *model) terminal(s *state) {
 }
 
 // soloStatus is status(T), by a client that is alone; an undecided T is killed.
-func (m *model) soloStatus(n *state, c, a uint8) uint8 {
+func (m *model) soloStatus(n *state, a uint8) uint8 {
 	t := m.txnOf(n, a)
 	say := func(committed bool) uint8 {
 		x := n.att(a)
@@ -237,7 +238,7 @@ func (m *model) soloStatus(n *state, c, a uint8) uint8 {
 		look = bit(t.primary())
 	}
 	holds, off := uint8(0), uint8(0)
-	for k := uint8(0); k < maxCells; k++ {
+	for k := range uint8(maxCells) {
 		if look&bit(k) == 0 {
 			continue
 		}
@@ -273,7 +274,7 @@ func (m *model) soloFold(n *state, c uint8, depth int) bool {
 		a := n.Cell[c].Tx
 		var fold uint8
 		if a != 0 {
-			switch m.soloStatus(n, c, a) {
+			switch m.soloStatus(n, a) {
 			case saidCommitted:
 				fold = foldCommitted
 				if !m.others(n, c, a) {
@@ -303,7 +304,7 @@ func (m *model) soloFold(n *state, c uint8, depth int) bool {
 			return m.apply(n, &write{Kind: kFold, Cell: c, Exp: exp, Fold: fold, Drop: ^marks})
 		}
 		u := low(marks) + 1
-		for k := uint8(0); k < maxCells; k++ {
+		for k := range uint8(maxCells) {
 			if n.Cell[k].Tx == u && !m.soloFold(n, k, depth+1) {
 				return false
 			}
@@ -313,7 +314,7 @@ func (m *model) soloFold(n *state, c uint8, depth int) bool {
 }
 
 func (m *model) others(n *state, c, a uint8) bool {
-	for k := uint8(0); k < maxCells; k++ {
+	for k := range uint8(maxCells) {
 		if k != c && n.Cell[k].Tx == a {
 			return true
 		}

@@ -223,7 +223,7 @@ func (m *model) begin(s *state, i int, useCache bool) {
 	}
 	cl.List = t.Scan &^ t.members()
 	cl.Todo &^= cl.List
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		if t.inserts()&bit(c) != 0 && cl.V[c] == unread {
 			cl.V[c], cl.I[c], cl.A[c], cl.W[c] = absent, 0, 0, 0
 			cl.Todo &^= bit(c)
@@ -259,7 +259,7 @@ func (m *model) record(s *state, i int) {
 	for _, u := range m.covers(m.txnIndex(s, i)) {
 		t, h := &m.cfg.Txns[u], &s.Hist[u]
 		h.Seen = cl.Seen
-		for c := uint8(0); c < maxCells; c++ {
+		for c := range uint8(maxCells) {
 			if staged&t.reads()&bit(c) != 0 && !m.mut.ridersApart {
 				h.Seen[c] = cl.Att
 			}

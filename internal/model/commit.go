@@ -5,7 +5,7 @@ func (m *model) toSettle(s *state, i int) {
 	cl := &s.Cl[i]
 	w := m.toWrite(s, i)
 	cl.PC = pcSettle
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		if w&bit(c) != 0 && cl.I[c] != 0 && !m.known(cl, cl.I[c]) {
 			cl.Need |= bit(c)
 		}
@@ -16,13 +16,17 @@ func (m *model) toSettle(s *state, i int) {
 func (m *model) settled(s *state, i int) {
 	t := m.txn(s, i)
 	w := m.toWrite(s, i)
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		if w&bit(c) != 0 && (m.hasChanged(s, i, c) || m.mustRelieve(s, i, c)) {
 			return
 		}
 	}
 	if m.mut.validateEarly && !t.staged() && !t.direct() && !t.Esc {
 		m.validate(s, i, pcValidate, t.onlyRead())
+		return
+	}
+	if m.mustUpload(s, i) {
+		s.Cl[i].PC = pcUpload
 		return
 	}
 	m.send(s, i)
@@ -105,6 +109,7 @@ func (m *model) send(s *state, i int) {
 	a := s.att(cl.Att)
 	if a.Used == 0 {
 		a.Born, cl.First, cl.Last = cl.Told, 0, 0
+		a.Val = cl.Val
 	}
 	a.Used, a.Txn = 1, m.txnIndex(s, i)
 	cl.Lists |= abit(cl.Att)
@@ -119,7 +124,7 @@ func (m *model) send(s *state, i int) {
 			cl.Rest = w &^ bit(t.Hot-1)
 		}
 	}
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		if w&bit(c) == 0 {
 			continue
 		}
@@ -139,7 +144,7 @@ func (m *model) commitOp(s *state, i int) {
 	cl := &s.Cl[i]
 	t := m.txn(s, i)
 	m.endBeat(s, i)
-	if m.expired(s, i) || cl.Left != 0 { // the commit write has not been sent
+	if m.expired(s, i) && !m.mut.lateCommit || cl.Left != 0 { // the commit write has not been sent
 		m.dead(s, i, true)
 		return
 	}
@@ -160,6 +165,10 @@ func (m *model) commitOp(s *state, i int) {
 func (m *model) success(s *state, i int) {
 	cl := &s.Cl[i]
 	t := m.txn(s, i)
+	if cl.Val != 0 && cl.Told > cl.UpAt && !m.mut.notRestored {
+		cl.PC, cl.Todo = pcRestore, 0
+		return
+	}
 	m.verdict(s, i, cl.Att, true)
 	m.tell(s, i, hOK)
 	prog := m.cfg.Clients[i].Prog
@@ -170,10 +179,10 @@ func (m *model) success(s *state, i int) {
 	switch {
 	case int(cl.Pos)+1 < len(prog) && cl.NAtt < m.cfg.Clients[i].Attempts: // chaining
 		cl.Pos++
-		cl.PC, cl.Alone = pcIdle, 0
+		cl.PC, cl.Alone, cl.Val = pcIdle, 0, 0
 	case m.cfg.Clients[i].Resolve && !t.direct():
 		cl.PC = pcResolve
-		for c := uint8(0); c < maxCells; c++ {
+		for c := range uint8(maxCells) {
 			if t.members()&bit(c) != 0 && cl.I[c] == cl.Att {
 				cl.Op[c] = m.newOp(s, i, kFold, c, cl.Att)
 			}
@@ -226,7 +235,7 @@ func (m *model) giveUp(s *state, i int, doubtful uint8) {
 	cl.Fail, cl.Rs, cl.Rest, cl.Done = 0, 0, 0, 0
 	cl.Seen = [maxCells]uint8{}
 	cl.PC, cl.Todo = pcResRead, doubtful
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		if cl.I[c] == cl.Att && doubtful&bit(c) == 0 {
 			cl.Op[c] = m.newOp(s, i, kFold, c, cl.Att)
 		}
@@ -239,7 +248,7 @@ func (m *model) giveUp(s *state, i int, doubtful uint8) {
 func (m *model) refused(s *state, i int) bool {
 	cl := &s.Cl[i]
 	dead := false
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		dead = dead || m.proves(s, i, c)
 	}
 	for c := range cl.Op[:maxCells] {
@@ -308,7 +317,7 @@ func (m *model) landed(s *state, i int) {
 	case t.Esc:
 		m.locked(s, i)
 	case cl.Rest != 0: // hot order: now the rest
-		for c := uint8(0); c < maxCells; c++ {
+		for c := range uint8(maxCells) {
 			if cl.Rest&bit(c) != 0 {
 				cl.Op[c].St = opFlying
 				if cl.V[c] == stale {
@@ -343,7 +352,7 @@ func (m *model) locked(s *state, i int) {
 		return
 	}
 	cl.PC = pcUpdate
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		if c != t.primary() && t.members()&bit(c) != 0 && t.action(c) != actLock {
 			cl.Op[c] = write{St: opFlying, Kind: kUpdate, Cell: c, Exp: cl.V[c], Att: cl.Att}
 		}

@@ -36,6 +36,7 @@ type txn struct {
 	Cached    uint8   // cells taken from the cache, read some time before the start
 	Scan      uint8   // cells read by a scan: listed, and fetched where that does not tell enough
 	Riders    []uint8 // the transactions that a group commits as one, in their order
+	External  uint8   // 1 + a cell whose value is an object of its own
 	Hot       uint8   // 1 + the cell that gets its intent first
 	Long      bool    // only the primary carries the list of members
 	Esc       bool    // escalated from the start
@@ -191,12 +192,14 @@ type mut struct {
 	// Locks and heartbeats:
 	beatBlind, updateLost, lockOldValues bool
 	// Groups:
-	leftIn, leftSure, readsForgotten, ridersApart bool
+	leftIn, leftSure, ridersApart bool
 	// Ranges:
 	notListed, newIgnored, goneIgnored, listedAsRead, tombstoneAsRead bool
 	// The store's clock:
 	deadForever, lateResend, lateTells, notTogether bool
+	lateCommit, oldUpload, notRestored, notFenced   bool
 	// fenceAbsent is no mutation but a change that mends the configurations which are Open: what
-	// was expected to be absent, and still is, is not sent again, but fenced by a tombstone.
+	// was expected to be absent, and still is, is not sent again, but fenced by a tombstone; and
+	// an external value is linked over an object only.
 	fenceAbsent bool
 }

@@ -67,6 +67,8 @@ func set(a string) (cells uint8) {
 	return cells
 }
 
+func (t txn) external(c uint8) txn { t.External = c + 1; return t }
+
 func (t txn) carries(u ...uint8) txn { t.Riders = u; return t }
 
 func (t txn) scans(a string) txn       { t.Scan = set(a); return t }

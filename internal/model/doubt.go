@@ -124,7 +124,7 @@ func (m *model) fateRead(s *state, i int, c uint8) {
 // canTell is the ghost side of ErrInDoubt: could the fate still be read? (With
 // an omniscient reader: no member that was read before can tell any more.)
 func (m *model) canTell(s *state, a uint8) bool {
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		cell := &s.Cell[c]
 		if m.members(s, a)&bit(c) == 0 {
 			continue

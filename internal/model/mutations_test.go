@@ -181,7 +181,7 @@ var mutations = []mutation{
 		Name:  "off-undecided",
 		About: "escalated T: a member counts as seen off before T was known committed",
 		Set:   func(m *mut) { m.clearEarly = true },
-		On:    []string{"chain-esc", "esc-late-key", "esc-wave", "esc-par", "esc-direct"},
+		On:    []string{"esc-late-key", "chain-esc", "esc-wave", "esc-par", "esc-direct"},
 	},
 	{
 		Name:  "off-before",
@@ -465,5 +465,29 @@ var mutations = []mutation{
 		About: "a rider does not see what those before have staged",
 		Set:   func(m *mut) { m.ridersApart = true },
 		On:    []string{"group-direct"},
+	},
+	{
+		Name:  "value: no fence",
+		About: "a sweep removes a value without a rewrite of its cell",
+		Set:   func(m *mut) { m.notFenced = true },
+		On:    []string{"value-fence"},
+	},
+	{
+		Name:  "value: not restored",
+		About: "a value that has got old while its link was on its way is not written again",
+		Set:   func(m *mut) { m.notRestored = true },
+		On:    []string{"value-absent"},
+	},
+	{
+		Name:  "value: old upload",
+		About: "an upload is linked however old it is",
+		Set:   func(m *mut) { m.oldUpload = true },
+		On:    []string{"value-fence"},
+	},
+	{
+		Name:  "value: late commit",
+		About: "locks that have expired are committed",
+		Set:   func(m *mut) { m.lateCommit = true },
+		On:    []string{"value-locks"},
 	},
 }

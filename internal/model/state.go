@@ -39,6 +39,7 @@ const (
 	maxClients  = 4
 	maxAttempts = 8
 	maxTxns     = 8
+	maxValues   = 4
 	maxLate     = 2
 	maxRing     = 3
 
@@ -68,6 +69,7 @@ type cell struct {
 type attempt struct {
 	Used uint8
 	Txn  uint8
+	Val  uint8           // 1 + the external value that it links
 	Born uint8           // when it began, as far as its owner knew the store's clock
 	Exp  [maxCells]ref   // expected version of each member
 	ExpW [maxCells]uint8 // effective writer at that version; known to the owner only
@@ -144,6 +146,8 @@ const (
 	pcSweep
 	pcTogether
 	pcHolder
+	pcUpload
+	pcRestore
 	pcDone
 	pcCrashed
 )
@@ -183,6 +187,8 @@ type memory struct {
 	RU, RC uint8 // relief: mark and cell
 
 	KC, KD uint8              // attempts known committed, known dead
+	Val    uint8              // 1 + the external value that was uploaded last
+	UpAt   uint8              // when that began, as Told says
 	Told   uint8              // the store's time, as its answers have told
 	First  uint8              // 1 + when the first of the attempt's writes may have landed
 	Last   uint8              // 1 + when the last one was known to have
@@ -202,6 +208,14 @@ const (
 	stLift  // a condemned tombstone is being rewritten
 	stFirst // only in a mutation: the confirming read before the wave
 )
+
+// value is an external value. It belongs to one transaction, and is never overwritten.
+type value struct {
+	Used, There uint8
+	Cell        uint8
+	At          uint8 // when it was written, by the store's clock
+	Fenced      uint8 // a sweep has rewritten its cell, which does not link it
+}
 
 // outcome is what the caller of one transaction saw.
 type outcome struct {
@@ -229,6 +243,7 @@ type state struct {
 	Cl                      [maxClients]memory
 	Late                    [maxLate]write
 	Hist                    [maxTxns]outcome
+	Val                     [maxValues]value
 	Now                     uint8 // horizons that have passed by the store's clock
 	Lost, Echo, Crash, Kill uint8 // what is left of the fault budgets
 }
@@ -237,7 +252,7 @@ func bit(c uint8) uint8  { return 1 << c }
 func abit(a uint8) uint8 { return 1 << (a - 1) }
 
 func low(m uint8) uint8 {
-	for c := uint8(0); c < 8; c++ {
+	for c := range uint8(8) {
 		if m&bit(c) != 0 {
 			return c
 		}

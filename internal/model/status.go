@@ -176,7 +176,7 @@ func (m *model) kills(s *state, i int) (ops []write) {
 	cl := &s.Cl[i]
 	a := cl.ST
 	t := m.txnOf(s, a)
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		switch {
 		case cl.SExp&bit(c) != 0:
 			ops = append(ops, fence(c, s.att(a).Exp[c], a))

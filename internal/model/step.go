@@ -90,7 +90,7 @@ func (m *model) Start() state {
 	s := state{
 		Lost: m.cfg.Lost, Echo: m.cfg.Echoes, Crash: m.cfg.Crash, Kill: m.cfg.Kills,
 	}
-	for c := 0; c < maxCells; c++ {
+	for c := range maxCells {
 		switch m.cfg.cell(uint8(c)) {
 		case 'v': // a value
 			s.Cell[c] = cell{Exists: 1, Present: 1, Writer: initial}
@@ -246,6 +246,9 @@ func (m *model) client(s *state, i int) {
 		m.begins(s, i)
 	case pcSweep:
 		m.sweeping(s, i)
+		m.sweepsValues(s, i)
+	case pcUpload, pcRestore:
+		m.uploads(s, i)
 	}
 	m.beats(s, i)
 }
@@ -299,7 +302,7 @@ func (m *model) asks(s *state, i int) (alone bool) {
 			"%s reads %s again (before the wave)", name, m.cname(cl.SS))
 		return true
 	case stWave:
-		for c := uint8(0); c < maxCells; c++ {
+		for c := range uint8(maxCells) {
 			if cl.SRem&bit(c) != 0 {
 				m.do(s, i, func(n *state) { m.statusRead(n, i, c) },
 					"%s, status(%s) for %s: reads %s", name, m.aname(cl.ST), m.cname(cl.SS),
@@ -350,7 +353,7 @@ func (m *model) reads(s *state, i int) {
 	if cl.List != 0 { // the page has not been answered
 		todo &^= m.txn(s, i).Scan
 	}
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		if cl.List&bit(c) != 0 {
 			m.do(s, i, func(n *state) { m.list(n, i, c) },
 				"%s lists, and passes %s", m.cl(i), m.cellText(s, c))
@@ -374,7 +377,7 @@ func (m *model) earlyValidation(s *state, i int) {
 	if cl.PC != pcRead || !t.Seq || cl.Todo != 0 {
 		return
 	}
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		if t.keys()&^cl.Need&^cl.Done&bit(c) != 0 && s.at(c, cl.V[c]) &&
 			(cl.I[c] == 0 || m.known(cl, cl.I[c])) && m.effective(cl, c) == cl.Seen[c] {
 			m.do(s, i, func(n *state) { n.Cl[i].Done |= bit(c) },
@@ -386,7 +389,7 @@ func (m *model) earlyValidation(s *state, i int) {
 // begins: the next transaction starts; before, the client may have read a cell into its cache.
 func (m *model) begins(s *state, i int) {
 	cl, t, name := &s.Cl[i], m.txn(s, i), m.cl(i)
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		if t.Cached&bit(c) != 0 && cl.V[c] == unread {
 			m.do(s, -1, func(n *state) { m.snapshot(n, i, c) },
 				"%s has in its cache %s", name, m.cellText(s, c))

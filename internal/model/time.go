@@ -49,7 +49,7 @@ func (m *model) lifted(s *state, i int, op write) {
 // not matter.)
 func (m *model) sweeping(s *state, i int) {
 	keys := m.txn(s, i).keys()
-	for c := uint8(0); c < maxCells; c++ {
+	for c := range uint8(maxCells) {
 		if keys&bit(c) == 0 || !m.tombstone(s, c) {
 			continue
 		}
@@ -134,6 +134,9 @@ func (m *model) leaps(s *state) {
 	m.do(s, -1, func(n *state) {
 		n.Now++
 		n.Late = [maxLate]write{}
+		for v := range n.Val {
+			n.Val[v].Fenced = 0 // a pass of a sweep takes less
+		}
 		for b := range n.Att {
 			n.Att[b].Truth &^= saidDead // nobody believes that any more
 		}
@@ -191,7 +194,7 @@ func (m *model) lateReread(s *state, i int, c uint8) bool {
 	op := &cl.Op[c]
 	a := cl.Att
 	commits := op.Kind == kCommit || op.Kind == kDrop
-	again := m.mut.lateResend && m.atExpected(s, a, c)
+	again := m.mut.lateResend && m.atExpected(s, a, c) || m.mut.lateCommit && commits
 	if again || cell.names(a) || cell.Marks&abit(a) != 0 || cell.Tx == a && !commits {
 		return false
 	}
@@ -201,6 +204,9 @@ func (m *model) lateReread(s *state, i int, c uint8) bool {
 		m.conclude(cl, fDead)
 	case m.mut.lateTells:
 		return false
+	case m.condemned(s, c): // what is on its way may land when it is gone
+		m.lift(s, i, c)
+		return true
 	default:
 		m.conclude(cl, fLate)
 	}
@@ -250,4 +256,117 @@ func (m *model) together(s *state, i int) {
 	default:
 		cl.PC, cl.Todo = pcFate, t.members()
 	}
+}
+
+// mustUpload reports whether an external value must be written, or written anew, before an attempt
+// links it.
+func (m *model) mustUpload(s *state, i int) bool {
+	cl, t := &s.Cl[i], m.txn(s, i)
+	old := cl.Told > cl.UpAt && !m.mut.oldUpload
+	return t.External != 0 && cl.Att == 0 && (cl.Val == 0 || old)
+}
+
+// uploads (External values): the value is written under a new name; or, as it has got old while
+// the write that links it was on its way, once more under its own.
+func (m *model) uploads(s *state, i int) {
+	m.do(s, i, func(n *state) {
+		cl := &n.Cl[i]
+		cl.UpAt = cl.Told
+		m.hear(n, i)
+		if cl.PC == pcRestore {
+			v := &n.Val[cl.Val-1]
+			if cl.UpAt = cl.Told; v.There == 0 {
+				v.There, v.At = 1, n.Now
+			}
+			m.success(n, i)
+			return
+		}
+		for v := range n.Val {
+			if n.Val[v].Used == 0 {
+				n.Val[v] = value{Used: 1, There: 1, Cell: m.txn(n, i).External - 1, At: n.Now}
+				cl.Val = uint8(v + 1)
+				break
+			}
+		}
+		m.linkOver(n, i)
+	}, "%s writes its external value", m.cl(i))
+}
+
+// linkOver goes on after an upload. With the change fenceAbsent a value is linked over an object
+// only: where there is none, a tombstone is written beside the upload.
+func (m *model) linkOver(s *state, i int) {
+	cl := &s.Cl[i]
+	c := m.txn(s, i).External - 1
+	if cl.PC = pcSettle; !m.mut.fenceAbsent || cl.V[c] != absent {
+		return
+	}
+	if x := &s.Cell[c]; x.Exists == 0 {
+		x.Exists, x.At = 1, s.Now
+		m.bump(s, c)
+	}
+	m.snapshot(s, i, c)
+	m.toSettle(s, i)
+}
+
+// sweepsValues (Time): a value that no cell refers to goes when it is older than the horizon.
+// Before that its cell is rewritten, or a tombstone left where there is none.
+func (m *model) sweepsValues(s *state, i int) {
+	for v := range s.Val {
+		x := &s.Val[v]
+		if x.There == 0 || s.Now <= x.At || m.txn(s, i).keys()&bit(x.Cell) == 0 {
+			continue
+		}
+		switch {
+		case x.Fenced != 0:
+			m.do(s, -1, func(n *state) { n.Val[v].There = 0 },
+				"%s removes the value of %s", m.cl(i), m.cname(x.Cell))
+		case !m.links(s, uint8(v+1)):
+			m.do(s, -1, func(n *state) {
+				n.Val[v].Fenced = 1
+				if c := &n.Cell[x.Cell]; !m.mut.notFenced {
+					c.Exists, c.Condemned, c.At = 1, 0, n.Now
+					m.bump(n, x.Cell)
+				}
+			}, "%s fences off the value of %s", m.cl(i), m.cname(x.Cell))
+		}
+	}
+}
+
+// links reports whether the cell of a value refers to it.
+func (m *model) links(s *state, v uint8) bool {
+	c := &s.Cell[s.Val[v-1].Cell]
+	if w := c.Writer; c.Present != 0 && w != 0 && w != initial && s.att(w).Val == v {
+		return true
+	}
+	return c.Tx != 0 && c.Act == actPut && s.att(c.Tx).Val == v
+}
+
+// values: a committed value is there, unless its owner is about to write it again.
+func (m *model) values(s *state) {
+	for c := range s.Cell {
+		cell := &s.Cell[c]
+		w := cell.Writer
+		if t := cell.Tx; t != 0 && cell.Act == actPut && s.att(t).Truth&truthCommitted != 0 {
+			w = t
+		}
+		if w == 0 || w == initial || s.att(w).Val == 0 {
+			continue
+		}
+		v := &s.Val[s.att(w).Val-1]
+		if v.There != 0 || int(v.Cell) != c || m.ownerLives(s, w) {
+			continue
+		}
+		m.fail("the value of %s in %s is gone", m.aname(w), m.cname(uint8(c)))
+	}
+}
+
+// ownerLives reports whether the owner of an attempt has not answered its caller yet.
+func (m *model) ownerLives(s *state, a uint8) bool {
+	for i := range m.cfg.Clients {
+		cl := &s.Cl[i]
+		if cl.Att == a && cl.PC != pcDone && cl.PC != pcCrashed && cl.PC != pcIdle {
+			return true
+		}
+	}
+	return false
 }
