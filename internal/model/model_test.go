@@ -2,9 +2,10 @@ package model
 
 import (
 	"flag"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
@@ -15,15 +16,15 @@ import (
 
 var (
 	whole = flag.Bool("model.whole", false, "visit every state, up to each configuration's limit")
-	only  = flag.String("model.run", "", "only this configuration, or mutation")
 	most  = flag.Int("model.limit", 0, "states per configuration")
 	more  = flag.Int("model.more", 0,
 		"so many more lost answers, crashes and kills; everybody may crash")
 	walks = flag.Int("model.walks", 0, "random runs of each configuration, instead of all states")
 	cover = flag.Bool("model.cover", false, "print what each configuration has met")
+	trace = flag.Bool("model.trace", false, "print how each mutation is found")
 )
 
-// States visited without flags.
+// States and runs without flags.
 const (
 	shortMax     = 25_000
 	shortMutMax  = 400_000
@@ -32,13 +33,9 @@ const (
 )
 
 func find(t *testing.T, name string) config {
-	for _, c := range configs {
-		if c.Name == name {
-			return c
-		}
-	}
-	require.Fail(t, "no configuration "+name)
-	return config{}
+	i := slices.IndexFunc(configs, func(c config) bool { return c.Name == name })
+	require.GreaterOrEqual(t, i, 0, "no configuration %s", name)
+	return configs[i]
 }
 
 // told is a trace, one step per line.
@@ -56,24 +53,26 @@ func (m *model) printCover(t *testing.T) {
 
 // TestConfigurations visits the states of each configuration, and checks what must hold in each.
 func TestConfigurations(t *testing.T) {
-	states, took := 0, time.Duration(0)
+	var states atomic.Int64
+	t.Cleanup(func() { t.Logf("%d states", states.Load()) })
 	for _, c := range configs {
-		if *only != "" && c.Name != *only || *walks > 0 || c.Big {
+		if *walks > 0 || c.Big {
 			continue
 		}
-		m := newModel(c.with(*more), mut{fenceAbsent: c.Open})
-		r := explore.All(m, c.limit(*whole, shortMax))
-		assert.Empty(t, r.Wrong, "%s:\n    %s", c.Name, told(&r))
-		left := ""
-		if !r.Whole {
-			left = ", cut off"
-		}
-		t.Logf("%-20s %9d states, depth %2d, %5.1f s%s", c.Name, r.States, r.Depth,
-			r.Took.Seconds(), left)
-		m.printCover(t)
-		states, took = states+r.States, took+r.Took
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			m := newModel(c.with(*more), mut{fenceAbsent: c.Open})
+			r := explore.All(m, c.limit(*whole, shortMax))
+			assert.Empty(t, r.Wrong, "%s:\n    %s", c.About, told(&r))
+			left := ""
+			if !r.Whole {
+				left = ", cut off"
+			}
+			t.Logf("%9d states, depth %2d, %5.1f s%s", r.States, r.Depth, r.Took.Seconds(), left)
+			m.printCover(t)
+			states.Add(int64(r.States))
+		})
 	}
-	t.Logf("%d states in %.0f s", states, took.Seconds())
 }
 
 // with is the configuration with more faults.
@@ -81,7 +80,7 @@ func (c config) with(more int) *config {
 	if more > 0 {
 		n := uint8(more)
 		c.Lost, c.Crash, c.Kills = c.Lost+n, c.Crash+n, c.Kills+n
-		c.Clients = append([]client(nil), c.Clients...)
+		c.Clients = slices.Clone(c.Clients)
 		for i := range c.Clients {
 			c.Clients[i].Crashes = true
 		}
@@ -93,29 +92,49 @@ func (c config) with(more int) *config {
 // known to be stricter than need be.
 func TestMutations(t *testing.T) {
 	for _, mu := range mutations {
-		if *only != "" && mu.Name != *only || mu.Survives && !*whole {
+		if mu.Survives && !*whole {
 			continue
 		}
-		var x mut
-		mu.Set(&x)
-		caught := false
-		for _, on := range mu.On {
-			c := find(t, on)
-			m := newModel(&c, x)
-			r := explore.All(m, c.limit(*whole, shortMutMax))
-			if r.Wrong == "" {
-				t.Logf("%-30s %-18s survives %d states, all of them: %v",
-					mu.Name, on, r.States, r.Whole)
-				continue
-			}
-			caught = true
-			t.Logf("%-30s %-18s caught after %d states: %s", mu.Name, on, r.States, r.Wrong)
-			if *only != "" {
-				t.Logf("    %s", told(&r))
-			}
-			break
+		t.Run(mu.Name, func(t *testing.T) {
+			t.Parallel()
+			caught := slices.ContainsFunc(mu.On, func(name string) bool {
+				return caughtBy(t, &mu, name)
+			})
+			assert.Equal(t, !mu.Survives, caught, mu.About)
+		})
+	}
+}
+
+// caughtBy reports whether a configuration misses the rule.
+func caughtBy(t *testing.T, mu *mutation, name string) bool {
+	var x mut
+	mu.Set(&x)
+	c := find(t, name)
+	r := explore.All(newModel(&c, x), c.limit(*whole, shortMutMax))
+	if r.Wrong == "" {
+		t.Logf("%s: survives %d states, all of them: %v", name, r.States, r.Whole)
+		return false
+	}
+	t.Logf("%s: caught after %d states: %s", name, r.States, r.Wrong)
+	if *trace {
+		t.Logf("    %s", told(&r))
+	}
+	return true
+}
+
+// TestOpen shows where the protocol as written breaks. Whoever mends it takes the mark Open from
+// these configurations.
+func TestOpen(t *testing.T) {
+	for _, c := range configs {
+		if !c.Open {
+			continue
 		}
-		assert.Equal(t, !mu.Survives, caught, mu.Name)
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			r := explore.All(newModel(&c, mut{}), c.limit(*whole, shortOpenMax))
+			assert.NotEmpty(t, r.Wrong, "open no more: %s", c.About)
+			t.Logf("    %s", told(&r))
+		})
 	}
 }
 
@@ -126,17 +145,20 @@ func TestWalks(t *testing.T) {
 		if runs == 0 && c.Big {
 			runs = shortWalks
 		}
-		if *only != "" && c.Name != *only || runs == 0 {
+		if runs == 0 {
 			continue
 		}
-		c.Kills = 250 // nobody has to wait for ever
-		c.Clients = append([]client(nil), c.Clients...)
-		for i := range c.Clients {
-			c.Clients[i].NoKill = false
-		}
-		r := explore.Random(newModel(&c, mut{}), runs, 1)
-		assert.Empty(t, r.Wrong, "%s:\n    %s", c.Name, told(&r))
-		assert.Zero(t, r.Endless, "%s: runs without an end", c.Name)
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			c.Kills = 250 // nobody has to wait for ever
+			c.Clients = slices.Clone(c.Clients)
+			for i := range c.Clients {
+				c.Clients[i].NoKill = false
+			}
+			r := explore.Random(newModel(&c, mut{fenceAbsent: c.Open}), runs, 1)
+			assert.Empty(t, r.Wrong, "%s:\n    %s", c.About, told(&r))
+			assert.Zero(t, r.Endless, "runs without an end")
+		})
 	}
 }
 
@@ -144,17 +166,4 @@ func TestWalks(t *testing.T) {
 func TestNoPadding(t *testing.T) {
 	var s state
 	assert.EqualValues(t, 1, unsafe.Alignof(s), "a field is wider than a byte")
-}
-
-// TestOpen shows where the protocol as written breaks. Whoever mends it takes the mark Open from
-// these configurations.
-func TestOpen(t *testing.T) {
-	for _, c := range configs {
-		if !c.Open || *only != "" && c.Name != *only {
-			continue
-		}
-		r := explore.All(newModel(&c, mut{}), c.limit(*whole, shortOpenMax))
-		assert.NotEmpty(t, r.Wrong, "%s is open no more", c.Name)
-		t.Logf("%s:\n    %s", c.Name, told(&r))
-	}
 }

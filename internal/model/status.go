@@ -17,6 +17,9 @@ func (m *model) verdict(s *state, i int, a uint8, committed bool) {
 		}
 	} else {
 		cl.KD |= abit(a)
+		if m.over(s, a) && cl.Att != a {
+			return
+		}
 		t.Truth |= saidDead
 		if cl.Att == a {
 			t.Truth |= ownerDead
@@ -28,6 +31,13 @@ func (m *model) verdict(s *state, i int, a uint8, committed bool) {
 	if t.Truth&saidDead != 0 && t.Truth&saidCommitted != 0 {
 		m.fail("verdicts on %s contradict", m.aname(a))
 	}
+}
+
+// over reports whether an attempt has committed, and been folded and swept so long ago that nothing
+// of it is left. An observer that has stood still may then kill it: its fence finds nothing, as the
+// attempt had once expected. That does no harm.
+func (m *model) over(s *state, a uint8) bool {
+	return s.Now > 0 && s.att(a).Truth&truthCommitted != 0 && m.helped(s, abit(a))
 }
 
 // commits is called at the commit point of an attempt.
