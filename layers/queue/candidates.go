@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,9 +12,11 @@ import (
 )
 
 const (
-	// window is how many jobs a listing looks for. Consumers choose among them at random, so
-	// that they seldom meet.
+	// window is how many jobs a listing looks for.
 	window = 500
+	// crowdMax is for how many listings after it has met others a consumer chooses among the
+	// jobs at random, so that they seldom meet again. Else the eldest comes first.
+	crowdMax = 20
 	// candidatesMax is how long the jobs of a listing are tried.
 	candidatesMax = 5 * time.Second
 	// missesMax is how many jobs in a row may have been gone before they are listed again.
@@ -34,6 +37,7 @@ type candidates struct {
 	listed time.Time // when the listing began
 	more   bool      // it has not found all
 	misses int
+	crowd  int // listings after which the eldest come first again
 	passed int // when the head is to be moved
 	// skip tells until when nobody needs to look at a job.
 	skip map[string]time.Time
@@ -68,9 +72,11 @@ func (c *candidates) take(now time.Time) []byte {
 func (c *candidates) tried(key []byte, claimed bool, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.misses++
 	if claimed {
 		c.misses = 0
+	} else {
+		c.misses++
+		c.crowd = crowdMax
 	}
 	c.skipLocked(key, until)
 }
@@ -105,6 +111,11 @@ func (c *candidates) found(at time.Time, keys [][]byte, more bool) {
 		}
 	}
 	c.skip = skip
+	if c.crowd == 0 {
+		slices.Reverse(c.keys) // take takes the last
+		return
+	}
+	c.crowd--
 	rand.Shuffle(len(c.keys), func(i, k int) { c.keys[i], c.keys[k] = c.keys[k], c.keys[i] })
 }
 

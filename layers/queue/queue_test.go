@@ -91,6 +91,17 @@ func TestLife(t *testing.T) {
 	})
 }
 
+// TestOrder: as long as nobody else is there, the eldest come first.
+func TestOrder(t *testing.T) {
+	q, _ := open(t, memory.New(), queue.Options{})
+	for i := range 20 {
+		enqueue(t, q, fmt.Sprint(i))
+	}
+	for i := range 20 {
+		require.NoError(t, claim(t, q, fmt.Sprint(i)).Complete(t.Context()))
+	}
+}
+
 // TestExpiredLeaseThatNobodyTook is still good for completion: no clock decides.
 func TestExpiredLeaseThatNobodyTook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
