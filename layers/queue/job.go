@@ -37,9 +37,24 @@ type Job struct {
 	q     *Queue
 	token token
 
+	// mu is not held during transactions: others of the handle may wait for that.
 	mu   sync.Mutex // guards all below
-	keys [][]byte   // where it is: the last, or an earlier one if a move is in doubt
+	keys [][]byte   // where it is: the last, or an earlier one if that move has not committed
 	end  time.Time
+}
+
+// where returns the keys at which the job may be.
+func (j *Job) where() [][]byte {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.keys
+}
+
+// moves notes where the job will be if a transaction commits, before that does.
+func (j *Job) moves(to []byte) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.keys = append(j.keys[:len(j.keys):len(j.keys)], to)
 }
 
 // Deadline is when the lease ends, by this process's clock.
@@ -132,7 +147,8 @@ func (j *Job) take(tx *strictkv.Tx) (until time.Time, err error) {
 }
 
 // find reads the job, if it still is the caller's.
-func (j *Job) find(tx *strictkv.Tx, keys [][]byte) (key []byte, r record, err error) {
+func (j *Job) find(tx *strictkv.Tx) (key []byte, r record, err error) {
+	keys := j.where()
 	for i := len(keys) - 1; i >= 0; i-- {
 		value, err := tx.Read(j.q.jobs, keys[i])
 		if errors.Is(err, strictkv.ErrNotFound) {
@@ -159,10 +175,7 @@ func (j *Job) Complete(ctx context.Context) error { return j.q.db.Tx(ctx, j.Comp
 // handle: what else that writes is written if and only if this consumer completes the job, once.
 // Errors: ErrLost, with which the transaction should end; those of strictkv.Tx.
 func (j *Job) CompleteTx(tx *strictkv.Tx) error {
-	j.mu.Lock() // while the job moves it waits
-	keys := j.keys
-	j.mu.Unlock()
-	key, _, err := j.find(tx, keys)
+	key, _, err := j.find(tx)
 	if err == nil {
 		err = tx.Delete(j.q.jobs, key)
 	}
@@ -175,35 +188,31 @@ func (j *Job) CompleteTx(tx *strictkv.Tx) error {
 // Extend makes the lease end a lease from now. It costs one write, and more about once a
 // minute. Errors: ErrLost, those of strictkv.DB.Tx.
 func (j *Job) Extend(ctx context.Context) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	now := j.q.o.Now()
+	end := now.Add(j.q.o.Lease)
 	var key []byte
-	var end time.Time
 	err := j.q.db.Tx(ctx, func(tx *strictkv.Tx) (err error) {
 		var r record
-		if key, r, err = j.find(tx, j.keys); err != nil {
+		if key, r, err = j.find(tx); err != nil {
 			return err
 		}
-		now := j.q.o.Now()
-		end = now.Add(j.q.o.Lease)
 		r.until = end
 		since, _, err := parseKey(key)
 		if err != nil || now.Sub(since.time()) <= stayMax {
 			return errors.Join(err, tx.Write(j.q.jobs, key, r.encode()))
 		}
 		r.due = now
-		key, err = j.q.move(tx, key, j.ID, r)
+		if key, err = j.q.move(tx, key, j.ID, r); err == nil {
+			j.moves(key)
+		}
 		return err
 	})
-	switch {
-	case err == nil:
-		j.keys, j.end = [][]byte{key}, end
-	case errors.Is(err, strictkv.ErrInDoubt):
-		j.keys = append(j.keys[:1:1], key)
-	}
 	if err != nil {
 		return fmt.Errorf("extend job %s: %w", j.ID, err)
 	}
+	j.mu.Lock()
+	j.keys, j.end = [][]byte{key}, end
+	j.mu.Unlock()
 	j.q.ready.tried(key, true, end)
 	return nil
 }
@@ -259,10 +268,8 @@ func (j *Job) Bury(ctx context.Context, cause error) error {
 func (j *Job) giveBack(
 	ctx context.Context, step string, f func(tx *strictkv.Tx, key []byte, r record) error,
 ) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	err := j.q.db.Tx(ctx, func(tx *strictkv.Tx) error {
-		key, r, err := j.find(tx, j.keys)
+		key, r, err := j.find(tx)
 		if err != nil {
 			return err
 		}
@@ -271,7 +278,7 @@ func (j *Job) giveBack(
 	if err != nil {
 		return fmt.Errorf("%s job %s: %w", step, j.ID, err)
 	}
-	for _, key := range j.keys {
+	for _, key := range j.where() {
 		j.q.ready.tried(key, true, time.Time{}) // it may be found there again
 	}
 	return nil

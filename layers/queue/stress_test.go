@@ -230,3 +230,37 @@ func TestManyGoroutines(t *testing.T) {
 		empty(t, q)
 	})
 }
+
+// TestCompleteWhileItMoves: a job that is being extended, and moves, is still the consumer's.
+func TestCompleteWhileItMoves(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			sim := simulated.New(memory.New(), nil, simulated.GCS())
+			q, db := open(t, sim, queue.Options{Lease: 10 * time.Minute})
+			enqueue(t, q, "job")
+			j := claim(t, q, "job")
+			time.Sleep(5 * time.Minute)
+			var extending sync.WaitGroup
+			for range 2 {
+				wait := time.Duration(random.Int64N(int64(400 * time.Millisecond)))
+				extending.Go(func() {
+					time.Sleep(wait)
+					if err := j.Extend(t.Context()); err != nil {
+						assert.ErrorIs(t, err, queue.ErrLost, "it is complete")
+					}
+				})
+			}
+			time.Sleep(200 * time.Millisecond)
+			began := time.Now()
+			require.NoError(t, db.Tx(t.Context(), func(tx *strictkv.Tx) error {
+				return done(tx, db, j)
+			}))
+			assert.Less(t, time.Since(began), 5*time.Second)
+			extending.Wait()
+			n, err := q.Len(t.Context())
+			require.NoError(t, err)
+			assert.Zero(t, n)
+		})
+	}
+}
