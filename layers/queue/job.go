@@ -65,10 +65,11 @@ func (j *Job) Deadline() time.Time {
 }
 
 // Claim gives the caller a job that is due, for the time of a lease: the eldest, or while other
-// processes claim jobs as well, one of the eldest 500 or so. If the caller neither completes nor extends it until then, somebody else gets it. With
-// nothing to do it returns ErrEmpty. It costs a read and a write, and now and then a listing.
-// Other errors: those of strictkv.DB.Tx and strictkv.Collection.Items. After an error the job
-// that was being claimed, if any, is due again when the lease ends.
+// processes claim jobs as well, one of the eldest 500 or so. If the caller neither completes nor
+// extends it until then, somebody else gets it. With nothing to do it returns ErrEmpty. It costs
+// a read and a write, and now and then a listing. Other errors: those of strictkv.DB.Tx and
+// strictkv.Collection.Items. After an error the job that was being claimed, if any, is due again
+// when the lease ends.
 func (q *Queue) Claim(ctx context.Context) (*Job, error) {
 	for since, tries := q.o.Now(), 0; ; tries++ {
 		key, err := q.candidate(ctx, since)
