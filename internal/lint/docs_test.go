@@ -94,7 +94,7 @@ func TestReadmeCommands(t *testing.T) {
 // and dot files.
 var topLevel = []string{
 	"go.mod", "go.sum", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
-	"backend", "internal", "cache", "examples", "benchmarks", "docs",
+	"backend", "internal", "cache", "examples", "benchmarks", "layers", "docs",
 }
 
 // layout looks for other entries of the root. What git ignores does not count.

@@ -14,7 +14,7 @@ const whyExample = "an example is what a user reads first, and it is run"
 // usersPackages are those that a user's program calls.
 var usersPackages = []string{
 	".", "cache", "backend/azure", "backend/bucketurl", "backend/folder", "backend/gcs",
-	"backend/memory", "backend/s3",
+	"backend/memory", "backend/s3", "layers/queue",
 }
 
 // noCalls are methods that the standard library calls, or, of a Backend, this one.

@@ -160,10 +160,12 @@ var directions = []row{
 	{"internal/check/system", nil, "it holds tests alone"},
 	{"internal/check/modules", nil, "it holds tests alone"},
 
+	{"layers/queue", []string{"."}, "a layer is made of what users see"},
+
 	{"examples/devserver", []string{"github.com/fsouza/fake-gcs-server"},
 		"it is a stand-in for a store, and knows nothing of who uses that"},
-	{"examples/...", append([]string{kong, "golang.org/x/sync", "examples/..."}, public...),
-		"an example is a user's program: it sees what users see"},
+	{"examples/...", append([]string{kong, "golang.org/x/sync", "examples/...", "layers/..."},
+		public...), "an example is a user's program: it sees what users see"},
 	{"benchmarks/internal/server", []string{
 		"testing", "backend", "backend/bucketurl", "backend/bucketurl/bucketurltest",
 		"benchmarks/internal/bucket", "github.com/fsouza/fake-gcs-server",
@@ -172,7 +174,7 @@ var directions = []row{
 		"benchmarks/...", "internal/history", "testing", "github.com/HdrHistogram/hdrhistogram-go",
 		"gonum.org/v1/plot", "golang.org/x/sync", "golang.org/x/term",
 		"github.com/schollz/progressbar/v3",
-		"testing/synctest",
+		"testing/synctest", "layers/...",
 	}, public...), "a benchmark measures what users see; virtual time is package testing's"},
 }
 
@@ -212,7 +214,7 @@ func (r row) allows(target string) bool {
 // a word without a dot, which is no folder of ours.
 func standard(target string) bool {
 	first, _, _ := strings.Cut(target, "/")
-	ours := []string{"backend", "cache", "internal", "examples", "benchmarks"}
+	ours := []string{"backend", "cache", "internal", "examples", "benchmarks", "layers"}
 	return !strings.Contains(first, ".") && !slices.Contains(ours, first)
 }
 

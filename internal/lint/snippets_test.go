@@ -32,12 +32,14 @@ type snippet struct {
 var known = map[string]string{
 	"bytes": "bytes", "context": "context", "errors": "errors", "fmt": "fmt", "log": "log",
 	"os": "os", "slog": "log/slog", "testing": "testing", "time": "time", "json": "encoding/json",
+	"binary": "encoding/binary", "rand": "math/rand/v2", "strconv": "strconv",
 	"storage": "cloud.google.com/go/storage", "require": "github.com/stretchr/testify/require",
 	"strictkv": modulePath, "backend": modulePath + "/backend", "cache": modulePath + "/cache",
 	"bucketurl": modulePath + "/backend/bucketurl", "faulty": modulePath + "/backend/faulty",
 	"folder": modulePath + "/backend/folder", "memory": modulePath + "/backend/memory",
 	"gcs": modulePath + "/backend/gcs", "azure": modulePath + "/backend/azure",
 	"s3": modulePath + "/backend/s3", "simulated": modulePath + "/backend/simulated",
+	"queue":   modulePath + "/layers/queue",
 	"gcstest": modulePath + "/backend/gcs/gcstest",
 }
 

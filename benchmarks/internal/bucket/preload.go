@@ -20,10 +20,16 @@ func Collection(db *strictkv.DB) *strictkv.Collection { return db.Collection([]b
 // Key is the name of the i-th key: 16 bytes, as long for each.
 func Key(i int) []byte { return fmt.Appendf(nil, "key-%012d", i) }
 
+// Direct opens the database without simulated latency, for what happens before a measurement.
+// The caller closes it.
+func (b *Bucket) Direct(ctx context.Context, opts ...strictkv.Option) (*strictkv.DB, error) {
+	return strictkv.Open(ctx, b.name, b.objects, opts...)
+}
+
 // Preload makes the first n keys, all with the same value: through a handle of its own,
 // without simulated latency.
 func (b *Bucket) Preload(ctx context.Context, n int, value []byte) error {
-	db, err := strictkv.Open(ctx, b.name, b.objects, strictkv.WithCacheSize(0))
+	db, err := b.Direct(ctx, strictkv.WithCacheSize(0))
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func TestOpen(t *testing.T) {
 
 // TestTag: with the tag, an example knows every store.
 func TestTag(t *testing.T) {
-	for _, program := range []string{"analytics", "bank", "settings", "sweep"} {
+	for _, program := range []string{"analytics", "bank", "queue", "service", "settings", "sweep"} {
 		cmd := exec.CommandContext(t.Context(), "go", "list", "-tags", "cloud", "-deps",
 			"../../"+program)
 		out, err := cmd.CombinedOutput()

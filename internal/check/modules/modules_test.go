@@ -107,7 +107,8 @@ func TestLean(t *testing.T) {
 	clouds := `^(cloud\.google\.com|google\.golang\.org|github\.com/(Azure|aws|fsouza))/`
 	for _, program := range [][2]string{
 		{".", "./examples/analytics"}, {".", "./examples/bank"}, {".", "./examples/settings"},
-		{".", "./examples/sweep"}, {"benchmarks", "./roundtrips"},
+		{".", "./examples/queue"}, {".", "./examples/service"}, {".", "./examples/sweep"},
+		{"benchmarks", "./roundtrips"},
 	} {
 		_, theirs := deps(t, program[0], program[1])
 		for _, path := range theirs {

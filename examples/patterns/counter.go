@@ -1,0 +1,47 @@
+package patterns
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/strictkv/strictkv"
+)
+
+// CounterShards is how many keys a counter has: about as many as add to it in the same second.
+const CounterShards = 16
+
+// Add adds to a counter: to one of its keys, at random, so that writers seldom meet.
+func Add(ctx context.Context, counters *strictkv.Collection, name string, n int64) error {
+	shard := fmt.Appendf(nil, "%s/%02d", name, rand.IntN(CounterShards))
+	return counters.Update(ctx, shard, func(old []byte) ([]byte, error) {
+		sum := int64(0)
+		if old != nil {
+			var err error
+			if sum, err = strconv.ParseInt(string(old), 10, 64); err != nil {
+				return nil, err
+			}
+		}
+		return strconv.AppendInt(nil, sum+n, 10), nil
+	})
+}
+
+// Total is the sum of a counter's keys, at one instant.
+func Total(
+	ctx context.Context, db *strictkv.DB, counters *strictkv.Collection, name string,
+) (int64, error) {
+	return strictkv.DoView(ctx, db, func(tx *strictkv.Tx) (total int64, err error) {
+		for shard, err := range tx.Scan(counters, strictkv.Prefix([]byte(name+"/"))) {
+			if err != nil {
+				return 0, err
+			}
+			n, err := strconv.ParseInt(string(shard.Value), 10, 64)
+			if err != nil {
+				return 0, err
+			}
+			total += n
+		}
+		return total, nil
+	})
+}

@@ -1,0 +1,251 @@
+package patterns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/backend/simulated"
+)
+
+const (
+	handles = 4
+	turns   = 25
+)
+
+// together lets several handles of one database, as of several processes, do the same many
+// times at once, in virtual time.
+func together(
+	t *testing.T, do func(ctx context.Context, db *strictkv.DB, handle, turn int),
+	after func(ctx context.Context, db *strictkv.DB),
+) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated.New(memory.New(), nil, simulated.GCS())
+		var all sync.WaitGroup
+		for h := range handles {
+			db, err := strictkv.Open(t.Context(), "db", sim)
+			require.NoError(t, err)
+			all.Go(func() {
+				for turn := range turns {
+					do(t.Context(), db, h, turn)
+				}
+				assert.NoError(t, db.Close(t.Context()))
+			})
+		}
+		all.Wait()
+		db, err := strictkv.Open(t.Context(), "db", sim)
+		require.NoError(t, err)
+		after(t.Context(), db)
+		require.NoError(t, db.Close(t.Context()))
+	})
+}
+
+func collection(db *strictkv.DB) *strictkv.Collection { return db.Collection([]byte("c")) }
+
+func TestCounter(t *testing.T) {
+	together(t, func(ctx context.Context, db *strictkv.DB, _, _ int) {
+		assert.NoError(t, Add(ctx, collection(db), "hits", 2))
+	}, func(ctx context.Context, db *strictkv.DB) {
+		total, err := Total(ctx, db, collection(db), "hits")
+		require.NoError(t, err)
+		assert.EqualValues(t, 2*handles*turns, total)
+	})
+}
+
+func users(db *strictkv.DB) Users {
+	return Users{
+		ByName: db.Collection([]byte("users")), ByMail: db.Collection([]byte("mails")),
+		ByCity: db.Collection([]byte("cities")),
+	}
+}
+
+// TestIndexes: users take each other's addresses and move; the indexes have what the users have.
+func TestIndexes(t *testing.T) {
+	together(t, func(ctx context.Context, db *strictkv.DB, h, turn int) {
+		u := User{
+			Name: fmt.Sprint("user ", (h+turn)%3), Mail: fmt.Sprint("mail ", turn%4),
+			City: fmt.Sprint("city ", (h*turn)%2),
+		}
+		err := db.Tx(ctx, func(tx *strictkv.Tx) error {
+			if turn%5 == 4 {
+				return users(db).Remove(tx, u.Name)
+			}
+			return users(db).Put(tx, u)
+		})
+		if !errors.Is(err, strictkv.ErrExists) {
+			assert.NoError(t, err)
+		}
+	}, func(ctx context.Context, db *strictkv.DB) {
+		var names, mails, cities int
+		for item, err := range users(db).ByName.Items(ctx, strictkv.Range{}) {
+			require.NoError(t, err)
+			names++
+			assert.NotEmpty(t, item.Value)
+		}
+		for item, err := range users(db).ByMail.Items(ctx, strictkv.Range{}) {
+			require.NoError(t, err)
+			mails++
+			value, err := users(db).ByName.Read(ctx, item.Value)
+			require.NoError(t, err)
+			assert.Contains(t, string(value), string(item.Key))
+		}
+		for _, err := range users(db).ByCity.Items(ctx, strictkv.Range{}) {
+			require.NoError(t, err)
+			cities++
+		}
+		assert.Equal(t, names, mails)
+		assert.Equal(t, names, cities)
+	})
+}
+
+// TestOnce: all handles make the same requests.
+func TestOnce(t *testing.T) {
+	together(t, func(ctx context.Context, db *strictkv.DB, _, turn int) {
+		answers, made := collection(db), db.Collection([]byte("made"))
+		request := fmt.Sprint("request ", turn)
+		answer, err := Once(ctx, db, answers, request, func(tx *strictkv.Tx) ([]byte, error) {
+			return []byte("done " + request), tx.Insert(made, []byte(request), nil)
+		})
+		assert.NoError(t, err, "a second effect would find the first")
+		assert.Equal(t, "done "+request, string(answer))
+	}, func(context.Context, *strictkv.DB) {})
+}
+
+// TestLeaders: each writes only in its own term, however late it is.
+func TestLeaders(t *testing.T) {
+	terms := map[int64]int{}
+	var mu sync.Mutex // guards terms
+	together(t, func(ctx context.Context, db *strictkv.DB, h, turn int) {
+		c, log := collection(db), db.Collection([]byte("log"))
+		now := time.Now().Add(time.Duration(h) * time.Second) // clocks differ
+		me := Candidate{DB: db, Offices: c, Office: "office", Name: fmt.Sprint("handle ", h)}
+		term, err := me.Elect(ctx, now, now.Add(3*time.Second))
+		if errors.Is(err, ErrDeposed) {
+			time.Sleep(time.Second)
+			return
+		}
+		if !assert.NoError(t, err) {
+			return
+		}
+		mu.Lock()
+		leader, known := terms[term]
+		assert.True(t, !known || leader == h, "two leaders in one term")
+		terms[term] = h
+		mu.Unlock()
+		time.Sleep(time.Duration(turn%6) * time.Second)
+		err = me.Lead(ctx, term, func(tx *strictkv.Tx) error {
+			last, err := tx.Read(log, []byte("term"))
+			if err != nil && !errors.Is(err, strictkv.ErrNotFound) {
+				return err
+			}
+			assert.LessOrEqual(t, string(last), fmt.Sprintf("%08d", term))
+			return tx.Write(log, []byte("term"), fmt.Appendf(nil, "%08d", term))
+		})
+		if !errors.Is(err, ErrDeposed) {
+			assert.NoError(t, err)
+		}
+	}, func(context.Context, *strictkv.DB) {})
+	assert.Greater(t, len(terms), 1, "leaders changed")
+}
+
+// TestRateLimit: no more get through than tokens have flowed.
+func TestRateLimit(t *testing.T) {
+	var allowed int
+	var mu sync.Mutex // guards allowed
+	began, passed := time.Time{}, time.Duration(0)
+	together(t, func(ctx context.Context, db *strictkv.DB, _, _ int) {
+		mu.Lock()
+		if began.IsZero() {
+			began = time.Now()
+		}
+		mu.Unlock()
+		err := Rate{PerSecond: 2, Burst: 5}.Allow(ctx, collection(db), "alice", time.Now())
+		if errors.Is(err, ErrTooMany) {
+			return
+		}
+		if assert.NoError(t, err) {
+			mu.Lock()
+			allowed++
+			mu.Unlock()
+		}
+	}, func(context.Context, *strictkv.DB) { passed = time.Since(began) })
+	assert.GreaterOrEqual(t, allowed, 5)
+	assert.LessOrEqual(t, float64(allowed), 5+2*passed.Seconds())
+}
+
+// TestEvents: each event was decided on with all before it known.
+func TestEvents(t *testing.T) {
+	together(t, func(ctx context.Context, db *strictkv.DB, _, _ int) {
+		count := func(past [][]byte) ([]byte, error) { return fmt.Append(nil, len(past)), nil }
+		assert.NoError(t, Apply(ctx, db, collection(db), "stream", count))
+	}, func(ctx context.Context, db *strictkv.DB) {
+		all, err := Replay(ctx, db, collection(db), "stream", 0)
+		require.NoError(t, err)
+		require.Len(t, all, handles*turns)
+		for i, event := range all {
+			assert.Equal(t, fmt.Sprint(i), string(event))
+		}
+		err = db.Tx(ctx, func(tx *strictkv.Tx) error {
+			return Append(tx, collection(db), "stream", 1000, nil)
+		})
+		assert.ErrorIs(t, err, strictkv.ErrNotFound, "a gap")
+		failed := errors.New("failed")
+		err = Apply(ctx, db, collection(db), "stream",
+			func([][]byte) ([]byte, error) { return nil, failed })
+		assert.ErrorIs(t, err, failed)
+	})
+}
+
+// TestTrailAndPages: whoever writes meanwhile, pages have each entry once.
+func TestTrailAndPages(t *testing.T) {
+	together(t, func(ctx context.Context, db *strictkv.DB, h, turn int) {
+		assert.NoError(t, db.Tx(ctx, func(tx *strictkv.Tx) error {
+			return Audit(tx, collection(db), time.Now(), fmt.Sprint(h, " did ", turn))
+		}))
+	}, func(ctx context.Context, db *strictkv.DB) {
+		seen := map[string]bool{}
+		for next, more := []byte(nil), true; more; more = next != nil {
+			var items []strictkv.Item
+			var err error
+			items, next, err = Page(ctx, collection(db), next, 7)
+			require.NoError(t, err)
+			for _, item := range items {
+				assert.False(t, seen[string(item.Value)])
+				seen[string(item.Value)] = true
+			}
+		}
+		assert.Len(t, seen, handles*turns)
+	})
+}
+
+// TestPageOfTheDocumentation: what that shows is this code.
+func TestPageOfTheDocumentation(t *testing.T) {
+	text, err := os.ReadFile("../../docs/patterns.md")
+	require.NoError(t, err)
+	paths, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	var code strings.Builder
+	for _, path := range paths {
+		src, err := os.ReadFile(path)
+		require.NoError(t, err)
+		code.Write(src)
+	}
+	blocks := strings.Split(string(text), "```go\n")[1:]
+	require.Len(t, blocks, 8)
+	for _, block := range blocks {
+		block, _, _ = strings.Cut(block, "```\n")
+		assert.Contains(t, code.String(), block)
+	}
+}

@@ -1,0 +1,102 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/strictkv/strictkv"
+)
+
+const (
+	// extendsPer is how often a lease is extended in its time.
+	extendsPer = 3
+	// farewellMax is how long a consumer that is to stop tries to give its job back.
+	farewellMax = 5 * time.Second
+)
+
+// Work claims one job after another, and calls f on each, until ctx ends; run it in several
+// goroutines to work on several jobs at once. If f returns nil, the job is completed, unless f
+// has done so itself; if it returns an error, the job is retried, or released if ctx has ended.
+// While f runs, the lease is extended; should it be lost nevertheless, f's context ends with
+// ErrLost as its cause.
+//
+// What the store refuses for a while (strictkv.ErrUnavailable, strictkv.ErrInDoubt) is tried
+// again. Work returns the context's error, or any other error of a transaction; the job under
+// way is then due again when its lease ends.
+func (q *Queue) Work(ctx context.Context, f func(ctx context.Context, j *Job) error) error {
+	for ctx.Err() == nil {
+		job, err := q.Claim(ctx)
+		if err == nil {
+			err = q.run(ctx, job, f)
+		}
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, ErrEmpty) && !passing(err) {
+			return err
+		}
+		pause := time.NewTimer(q.o.Poll/2 + rand.N(q.o.Poll))
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
+		pause.Stop()
+	}
+	return ctx.Err()
+}
+
+// passing reports whether an error is one to be tried again after a while.
+func passing(err error) bool {
+	return errors.Is(err, strictkv.ErrUnavailable) || errors.Is(err, strictkv.ErrInDoubt)
+}
+
+// run calls f on a job, and does with the job what f's result asks for.
+func (q *Queue) run(
+	ctx context.Context, j *Job, f func(ctx context.Context, j *Job) error,
+) error {
+	failed := q.hold(ctx, j, f)
+	stopped := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(farewellMax, q.o.Lease))
+	defer cancel()
+	var err error
+	switch {
+	case failed == nil:
+		err = j.Complete(ctx)
+	case stopped:
+		err = j.Release(ctx)
+	default:
+		err = j.Retry(ctx, failed)
+	}
+	if errors.Is(err, ErrLost) {
+		return nil
+	}
+	return err
+}
+
+// hold calls f on a job, and extends the lease meanwhile.
+func (q *Queue) hold(
+	ctx context.Context, j *Job, f func(ctx context.Context, j *Job) error,
+) error {
+	held, lose := context.WithCancelCause(ctx)
+	var extending sync.WaitGroup
+	defer extending.Wait()
+	defer lose(nil)
+	extending.Go(func() {
+		every := time.NewTicker(q.o.Lease / extendsPer)
+		defer every.Stop()
+		for {
+			select {
+			case <-held.Done():
+				return
+			case <-every.C:
+			}
+			if err := j.Extend(held); errors.Is(err, ErrLost) {
+				lose(ErrLost)
+			}
+		}
+	})
+	return f(held, j)
+}
