@@ -88,6 +88,8 @@ func (c *config) limit(whole bool, few int) int {
 	switch {
 	case *most > 0:
 		return *most
+	case !whole && raced:
+		return few / 10
 	case !whole:
 		return few
 	case c.Limit > 0:

@@ -91,6 +91,9 @@ func (c config) with(more int) *config {
 // TestMutations switches off one rule after another. Each must be missed somewhere, unless it is
 // known to be stricter than need be.
 func TestMutations(t *testing.T) {
+	if raced {
+		t.Skip("one goroutine each, and many states: run it without -race")
+	}
 	for _, mu := range mutations {
 		if mu.Survives && !*whole {
 			continue
@@ -125,6 +128,9 @@ func caughtBy(t *testing.T, mu *mutation, name string) bool {
 // TestOpen shows where the protocol as written breaks. Whoever mends it takes the mark Open from
 // these configurations.
 func TestOpen(t *testing.T) {
+	if raced {
+		t.Skip("one goroutine each, and many states: run it without -race")
+	}
 	for _, c := range configs {
 		if !c.Open {
 			continue
