@@ -35,7 +35,7 @@ type Resolver struct {
 	rt       seam.Runtime
 	patience time.Duration
 	outcomes *outcome.Memory
-	met      *met
+	seen     *firstSeen
 	awaited  *awaited
 	unlink   func(name, ref string)
 
@@ -47,7 +47,7 @@ type Resolver struct {
 func New(o Options) *Resolver {
 	return &Resolver{
 		st: o.Store, rt: o.Store.Runtime(), patience: o.Patience,
-		outcomes: outcome.New(o.Store), met: newMet(), asked: map[txid.ID]*inquiry{},
+		outcomes: outcome.New(o.Store), seen: newFirstSeen(), asked: map[txid.ID]*inquiry{},
 		awaited: &awaited{rt: o.Store.Runtime(), byName: map[string]*news{}},
 		unlink:  func(string, string) {},
 	}
@@ -151,14 +151,14 @@ func (r *Resolver) Known(s store.Snapshot) Reading {
 
 // Committed notes that an attempt has committed.
 func (r *Resolver) Committed(tx txid.ID, m cell.Members) {
-	r.outcomes.Settle(tx, cell.Committed, m, r.st.Tick())
-	r.met.forget(tx)
+	r.outcomes.Record(tx, cell.Committed, m, r.st.Tick())
+	r.seen.forget(tx)
 }
 
 // Dead notes that an attempt can never commit.
 func (r *Resolver) Dead(tx txid.ID) {
-	r.outcomes.Settle(tx, cell.Dead, cell.Members{}, r.st.Tick())
-	r.met.forget(tx)
+	r.outcomes.Record(tx, cell.Dead, cell.Members{}, r.st.Tick())
+	r.seen.forget(tx)
 }
 
 // Clear notes that a member of a committed attempt does not hold its intent.

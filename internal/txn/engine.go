@@ -148,7 +148,7 @@ func (e *Engine) bytes(ctx context.Context, rd resolve.Reading) ([]byte, error) 
 		if !errors.Is(err, store.ErrMissing) {
 			return data, err
 		}
-		if rd, err = e.lookAgain(ctx, rd.Name, v); err != nil {
+		if rd, err = e.rereadCell(ctx, rd.Name, v); err != nil {
 			return nil, err
 		}
 	}

@@ -239,7 +239,7 @@ func (g *group) collect(tx *Tx) error {
 				kept = append(kept, r)
 			}
 		}
-		if g.settle(kept) {
+		if g.keep(kept) {
 			return nil
 		}
 		if len(kept) == 0 {
@@ -274,8 +274,8 @@ func (g *group) runOf(t *txn, tx *Tx) bool {
 	return true
 }
 
-// settle makes those the waiters whose functions have run, if there are any, and all still are.
-func (g *group) settle(waiters []*txn) bool {
+// keep makes those the waiters whose functions have run, if there are any, and all still are.
+func (g *group) keep(waiters []*txn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiters, g.left = waiters, 0
