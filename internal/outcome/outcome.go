@@ -1,4 +1,5 @@
-// Package outcome remembers what has become of attempts: a handle's own transaction status cache.
+// Package outcome remembers what has become of attempts: a handle's transaction status cache, as
+// CockroachDB's.
 // What it has forgotten is asked for again.
 package outcome
 

@@ -566,7 +566,7 @@ var branches = []struct {
 		{"a value that was read is gone",
 			`tx.vanished = append(tx.vanished, vanished...)`, `len(vanished) > 0`},
 	}},
-	{"txn/group.go", []branch{
+	{"txn/wait.go", []branch{
 		{"a latch is granted, and nobody shares it", `case latch.Go: t.latch = place`, ""},
 		{"a transaction goes on by itself", `case latch.Solo: t.solo = true`, ""},
 		{"a transaction acquires another latch", `case latch.Again:`, ""},
@@ -575,6 +575,8 @@ var branches = []struct {
 			`if t.e.latches.Leave(place, t) {`, ""},
 		{"the caller leaves a group that is at work",
 			`return true, t.waiter.group.without(t, err)`, ""},
+	}},
+	{"txn/group.go", []branch{
 		{"nobody is left in a group", `if len(kept) == 0 {`, ""},
 		{"a function takes too long for a group", `case ran.Wait(ctx) != nil:`, ""},
 		{"a function fails in a group", `case !r.good:`, ""},
@@ -618,9 +620,11 @@ var branches = []struct {
 		{"an insert finds the key in what is known", `case ok && !rd.Absent(): e.setRead(rd)`, ""},
 		{"an insert of what is known to be absent", `case ok: e.Base = rd`, ""},
 		{"a blind write fetches its cell", `e.fetch = t.e.rt.NewEvent()`, ""},
+		{"a key is locked", `e.op = opLock`, ""},
+	}},
+	{"txn/readset.go", []branch{
 		{"the run begins with what the last one has read",
 			`tx.fresh[name]; ok { return rd, true`, ""},
-		{"a key is locked", `e.op = opLock`, ""},
 	}},
 	{"txn/engine.go", []branch{
 		{"a value is gone, outside a transaction",

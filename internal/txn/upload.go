@@ -80,7 +80,7 @@ func (u *upload) since() store.Moment {
 	return store.Moment{Here: u.Begun.Here}
 }
 
-// aged tells whether an upload is too old for a new attempt to link it. A sweep fences a cell
+// aged reports whether an upload is too old for a new attempt to link it. A sweep fences a cell
 // before it removes a value of it. So a write that links one is refused if it is based on what
 // the cell was before; what it is now was read later, and by the store's clock, which the
 // answer has told, the value is then too old.
