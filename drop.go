@@ -90,9 +90,9 @@ func (c *Collection) Drop(ctx context.Context, opts ...WalkOption) (deleted int6
 		return 0, fmt.Errorf("drop: %w", err)
 	}
 	d := drop{db: c.db, tell: w.tell}
-	crew := seam.NewCrew(c.db.rt, c.db.concurrency, dropsWaitingMax)
-	d.fail(d.list(ctx, c.path, crew))
-	d.fail(crew.Wait())
+	pool := seam.NewPool(c.db.rt, c.db.concurrency, dropsWaitingMax)
+	d.fail(d.list(ctx, c.path, pool))
+	d.fail(pool.Wait())
 	p, err := d.soFar()
 	if d.tell != nil {
 		d.tell(p)
@@ -121,7 +121,7 @@ type drop struct {
 
 // list lists the keys below path, and hands over those that are to be deleted, until
 // something fails.
-func (d *drop) list(ctx context.Context, path keyspace.Path, crew *seam.Crew) error {
+func (d *drop) list(ctx context.Context, path keyspace.Path, pool *seam.Pool) error {
 	for x, err := range scan.Below(ctx, d.db.st, path) {
 		if err != nil {
 			return err
@@ -136,7 +136,7 @@ func (d *drop) list(ctx context.Context, path keyspace.Path, crew *seam.Crew) er
 		if x.Gone() {
 			continue
 		}
-		if err := crew.Do(ctx, func() { d.remove(ctx, x.Name) }); err != nil {
+		if err := pool.Do(ctx, func() { d.remove(ctx, x.Name) }); err != nil {
 			return err
 		}
 	}

@@ -95,7 +95,7 @@ func (c *Collection) Load(
 		return LoadReport{}, fmt.Errorf("load: %w", err)
 	}
 	l := load{c: c, tell: o.Progress}
-	l.all(ctx, seq, seam.NewCrew(c.db.rt, o.Concurrency, 0))
+	l.all(ctx, seq, seam.NewPool(c.db.rt, o.Concurrency, 0))
 	report, err := l.soFar()
 	if l.tell != nil {
 		l.tell(report)
@@ -120,11 +120,11 @@ type load struct {
 
 // all inserts what the sequence yields, until that ends or something fails. Whatever comes, no
 // insertion is under way any more when it returns.
-func (l *load) all(ctx context.Context, seq iter.Seq2[[]byte, []byte], crew *seam.Crew) {
-	defer func() { l.end(crew.Wait()) }() // also if the sequence panics
+func (l *load) all(ctx context.Context, seq iter.Seq2[[]byte, []byte], pool *seam.Pool) {
+	defer func() { l.end(pool.Wait()) }() // also if the sequence panics
 	for key, value := range seq {
 		item := Item{Key: bytes.Clone(key), Value: bytes.Clone(value)}
-		if !l.take(ctx, crew, item) {
+		if !l.take(ctx, pool, item) {
 			return
 		}
 	}
@@ -132,13 +132,13 @@ func (l *load) all(ctx context.Context, seq iter.Seq2[[]byte, []byte], crew *sea
 
 // take hands a key over to be inserted, once there is room for it, and reports whether the
 // load goes on.
-func (l *load) take(ctx context.Context, crew *seam.Crew, item Item) bool {
+func (l *load) take(ctx context.Context, pool *seam.Pool, item Item) bool {
 	size := len(item.Key) + len(item.Value)
 	if err := l.admit(ctx, size); err != nil {
 		l.end(err)
 		return false
 	}
-	err := crew.Do(ctx, func() {
+	err := pool.Do(ctx, func() {
 		l.insert(ctx, item)
 		l.leave(size)
 	})

@@ -2,7 +2,9 @@
 // on what, to a Result. It does not know the transaction, runs no function of a user, and never
 // decides to try again: that is for who made the Plan.
 //
-// R and W are the keys read and written. An attempt is of one of four kinds:
+// R and W are the keys read and written. An attempt is of one of four kinds. Intents, and the
+// parallel commit of staged ones, are CockroachDB's (Taft et al. 2020), the primary is
+// Percolator's (Peng, Dabek 2010), validation at the end is that of Kung and Robinson (1981).
 //
 //   - Direct: W = {k}, R within W. One CAS of the cell to the new value.
 //   - Parallel: R within W. A CAS of a staged intent into every cell at once. The attempt

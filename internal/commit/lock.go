@@ -31,7 +31,7 @@ func NewLock(name string, known resolve.Reading) *Member {
 // is dead: so each try is an attempt of its own. If one is refused, all members of the plan are
 // read, in one round.
 func (c *Committer) Lock(ctx context.Context, p *Plan, first *Member, refusals int) Locking {
-	if err := c.settle(ctx, p, first); err != nil {
+	if err := c.findBases(ctx, p, first); err != nil {
 		return Locking{Err: err}
 	}
 	made, err := c.makeRoom(ctx, first, 1)

@@ -134,7 +134,7 @@ func (l *Locks) fail(err error) {
 // lock locks a key at whatever version it has.
 func (l *Locks) lock(m *Member) error {
 	for refusals := 0; !l.isLost(); refusals++ {
-		if err := l.settle(m, refusals == 0); err != nil {
+		if err := l.findBase(m, refusals == 0); err != nil {
 			return err
 		}
 		made, err := l.a.makeRoom(l.ctx, m, 0)
@@ -155,9 +155,9 @@ func (l *Locks) lock(m *Member) error {
 	return ErrLost
 }
 
-// settle finds the base of a lock. Before the first try, one that has probably changed is
+// findBase finds the base of a lock. Before the first try, one that has probably changed is
 // read.
-func (l *Locks) settle(m *Member, first bool) error {
+func (l *Locks) findBase(m *Member, first bool) error {
 	a := l.a
 	if err := a.claim(l.ctx, m.Name, a.plan.Left); err != nil {
 		return err

@@ -154,7 +154,7 @@ func (a *attempt) reread() (echoes []*Member, proof bool, err error) {
 	a.found.Now = make([]resolve.Reading, len(reads))
 	err = seam.Each(a.rt, len(missed)+len(reads), func(i int) (err error) {
 		if i < len(missed) {
-			missed[i].Seen, err = a.look(missed[i])
+			missed[i].Seen, err = a.readMissed(missed[i])
 			return err
 		}
 		i -= len(missed)
@@ -191,8 +191,8 @@ func (a *attempt) reread() (echoes []*Member, proof bool, err error) {
 	return append(echoes, silent...), false, nil
 }
 
-// look reads a member's cell. One that has refused the write is not what was known of it.
-func (a *attempt) look(m *Member) (store.Snapshot, error) {
+// readMissed reads a member's cell. One that has refused the write is not what was known of it.
+func (a *attempt) readMissed(m *Member) (store.Snapshot, error) {
 	if m.Result == store.Refused {
 		return a.rs.Fetch(a.ctx, m.Name)
 	}

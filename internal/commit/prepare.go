@@ -14,13 +14,13 @@ import (
 // Prepare finds the members' bases: what is in their cells now, final in every case, since a
 // writer never replaces an undecided intent. It sends no request where nothing is undecided.
 func (c *Committer) Prepare(ctx context.Context, p *Plan) error {
-	if err := c.settle(ctx, p, p.Members...); err != nil {
+	if err := c.findBases(ctx, p, p.Members...); err != nil {
 		return err
 	}
-	return c.lookAgain(ctx, p)
+	return c.refreshBases(ctx, p)
 }
 
-func (c *Committer) settle(ctx context.Context, p *Plan, members ...*Member) error {
+func (c *Committer) findBases(ctx context.Context, p *Plan, members ...*Member) error {
 	var open []*Member
 	for _, m := range members {
 		if err := c.claim(ctx, m.Name, p.Left); err != nil {
@@ -67,10 +67,10 @@ func (c *Committer) Latest(name string, known resolve.Reading) resolve.Reading {
 // write itself and that of the look at what refused it.
 const echoAge = 2
 
-// lookAgain reads bases that are too old for a refusal to tell anything, where somebody on
+// refreshBases reads bases that are too old for a refusal to tell anything, where somebody on
 // the way to the store may send a write twice: those that the transaction has not read itself,
 // what is taken to be absent unread included, and those that it has read long ago.
-func (c *Committer) lookAgain(ctx context.Context, p *Plan) error {
+func (c *Committer) refreshBases(ctx context.Context, p *Plan) error {
 	if c.st.SendsOnce() {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (c *Committer) makeRoom(ctx context.Context, m *Member, extra int) (made bo
 	if cell.MarksAfter(m.Base.Cell, m.Fold)+extra <= cell.MarksMax {
 		return false, nil
 	}
-	return true, c.rs.Relieve(ctx, m.Base, extra)
+	return true, c.rs.CompactMarks(ctx, m.Base, extra)
 }
 
 // Leftovers are the cells in which attempts of one transaction may have left an intent, and

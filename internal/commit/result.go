@@ -112,7 +112,7 @@ func (e *doubtCause) Error() string { return e.text }
 // Unwrap returns the errors that it matches.
 func (e *doubtCause) Unwrap() []error { return e.is }
 
-// whyDoubt keeps of a cause what its owner may act on: that he left himself, or that the
+// whyDoubt keeps of a cause what its owner may act on: that its caller has left, or that the
 // outcome is unknown. It must not match what means "not applied".
 func whyDoubt(ctx context.Context, err error) error {
 	why := &doubtCause{text: "gave up"}

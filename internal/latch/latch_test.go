@@ -44,7 +44,7 @@ func (q *queue) shares(waiter, cells string, want latch.Place) {
 	q.enter(waiter, cells, want, true)
 }
 
-// come tells whether the waiter's latch is granted.
+// come reports whether the waiter's latch is granted.
 func (q *queue) come(waiter string) bool { return q.latches[waiter].Ready().IsSet() }
 
 func (q *queue) close(waiter string) []string {

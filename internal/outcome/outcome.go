@@ -1,4 +1,5 @@
-// Package outcome remembers what has become of attempts: a handle's own transaction status cache.
+// Package outcome remembers what has become of attempts: a handle's transaction status cache, as
+// CockroachDB's.
 // What it has forgotten is asked for again.
 package outcome
 
@@ -86,9 +87,9 @@ func (k *Memory) Since(tx txid.ID) (uint64, bool) {
 	return 0, false
 }
 
-// Settle records the outcome of an attempt. Contradictory outcomes are a broken
+// Record records the outcome of an attempt. Contradictory outcomes are a broken
 // protocol.
-func (k *Memory) Settle(tx txid.ID, o cell.Outcome, m cell.Members, now uint64) {
+func (k *Memory) Record(tx txid.ID, o cell.Outcome, m cell.Members, now uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	x := k.byTx[tx]

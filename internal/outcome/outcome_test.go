@@ -75,7 +75,7 @@ func TestListIsDroppedOnceCleared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := New(&still{})
-			f.Settle(tx, cell.Committed, m, 1)
+			f.Record(tx, cell.Committed, m, 1)
 			require.False(t, f.Cleared(tx, m, "", nothing))
 			clear(f)
 			for range 2 {
@@ -84,7 +84,7 @@ func TestListIsDroppedOnceCleared(t *testing.T) {
 				assert.Nil(t, f.byTx[tx].clear)
 				assert.True(t, f.Cleared(tx, m, "", nothing))
 				assert.Equal(t, cell.Committed, f.Of(tx), "it is still known to be final")
-				f.Settle(tx, cell.Committed, m, 2) // the list comes by again
+				f.Record(tx, cell.Committed, m, 2) // the list comes by again
 				f.Clear(tx, m.List[0].Name)
 				f.ClearAll(tx)
 			}
@@ -96,7 +96,7 @@ func TestListIsDroppedOnceCleared(t *testing.T) {
 func TestEachMemberIsClearedByItself(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 8, 9, 100} {
 		f, tx, m := New(&still{}), attempt(1), membersOf(n)
-		f.Settle(tx, cell.Committed, m, 1)
+		f.Record(tx, cell.Committed, m, 1)
 		for i, x := range m.List {
 			for _, name := range []string{"=", "=0001x", "=zzzzz"} {
 				f.Clear(tx, name)
@@ -113,7 +113,7 @@ func TestEachMemberIsClearedByItself(t *testing.T) {
 func TestMemoryOfListsIsBounded(t *testing.T) {
 	f, m := New(&still{}), membersOf(1000)
 	for i := range 200 {
-		f.Settle(attempt(i), cell.Committed, m, uint64(i))
+		f.Record(attempt(i), cell.Committed, m, uint64(i))
 		require.LessOrEqual(t, f.holding(), listedMax)
 		require.Equal(t, f.holding(), f.listed)
 	}
@@ -124,7 +124,7 @@ func TestMemoryOfListsIsBounded(t *testing.T) {
 	assert.Equal(t, cell.Committed, f.Of(attempt(200-kept)))
 	f.Clear(attempt(0), m.List[0].Name)
 	f.ClearAll(attempt(0))
-	f.Settle(attempt(0), cell.Committed, m, 300)
+	f.Record(attempt(0), cell.Committed, m, 300)
 	assert.Equal(t, cell.Committed, f.Of(attempt(0)), "and learned again")
 	assert.Equal(t, f.holding(), f.listed)
 }
@@ -133,10 +133,10 @@ func TestMemoryOfAttemptsIsBounded(t *testing.T) {
 	f := New(&still{})
 	for i := range 2*attemptsMax + 10 {
 		if i%2 == 0 {
-			f.Settle(attempt(i), cell.Committed, membersOf(2), uint64(i))
+			f.Record(attempt(i), cell.Committed, membersOf(2), uint64(i))
 			f.ClearAll(attempt(i))
 		} else {
-			f.Settle(attempt(i), cell.Dead, cell.Members{}, uint64(i))
+			f.Record(attempt(i), cell.Dead, cell.Members{}, uint64(i))
 		}
 	}
 	assert.Len(t, f.byTx, attemptsMax)
@@ -152,9 +152,9 @@ func TestMemoryOfAttemptsIsBounded(t *testing.T) {
 func TestOldestLearnsItsListTooLate(t *testing.T) {
 	f, m := New(&still{}), membersOf(1000)
 	part := cell.Members{List: m.List[:1], Long: true}
-	f.Settle(attempt(0), cell.Committed, part, 1)
+	f.Record(attempt(0), cell.Committed, part, 1)
 	for i := range listedMax / 1000 {
-		f.Settle(attempt(1+i), cell.Committed, m, 1)
+		f.Record(attempt(1+i), cell.Committed, m, 1)
 	}
 	f.Cleared(attempt(0), m, "", seenOff(attempt(0), m, true))
 	assert.LessOrEqual(t, f.holding(), listedMax)
@@ -173,15 +173,15 @@ func (s *still) Age(store.Moment) time.Duration { return s.age }
 func TestDeathIsNotBelievedForEver(t *testing.T) {
 	c := &still{}
 	f, tx, m := New(c), attempt(1), membersOf(2)
-	f.Settle(tx, cell.Dead, m, 1)
+	f.Record(tx, cell.Dead, m, 1)
 	c.age = store.AttemptMax
 	assert.Equal(t, cell.Dead, f.Of(tx))
-	assert.Panics(t, func() { f.Settle(tx, cell.Committed, m, 2) })
+	assert.Panics(t, func() { f.Record(tx, cell.Committed, m, 2) })
 	c.age++
 	assert.Equal(t, cell.Undecided, f.Of(tx))
 	_, known := f.Since(tx)
 	assert.False(t, known)
-	f.Settle(tx, cell.Committed, m, 3)
+	f.Record(tx, cell.Committed, m, 3)
 	assert.Equal(t, cell.Committed, f.Of(tx), "a commit is, for ever")
-	assert.Panics(t, func() { f.Settle(tx, cell.Dead, m, 4) })
+	assert.Panics(t, func() { f.Record(tx, cell.Dead, m, 4) })
 }

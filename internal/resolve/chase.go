@@ -35,7 +35,7 @@ type Chase struct {
 	Extra int
 	// Priority is that of the transaction that chases.
 	Priority txid.Priority
-	// Try tries to replace the cell, and tells whether that has landed; if not, it may tell
+	// Try tries to replace the cell, and reports whether that has landed; if not, it may tell
 	// what it has seen. It is called several times at once; when one has landed, the context
 	// of the others ends.
 	Try func(ctx context.Context, rd Reading, f cell.Fold) (
@@ -136,7 +136,7 @@ func (c *chase) unlessOver(err error) error {
 	return err
 }
 
-// goesOn tells whether the cell is to be chased on, and what a write folds then: that is
+// goesOn reports whether the cell is to be chased on, and what a write folds then: that is
 // decided once.
 func (c *chase) goesOn(rd Reading) (cell.Fold, bool) {
 	c.mu.Lock()
@@ -154,13 +154,13 @@ func (c *chase) goesOn(rd Reading) (cell.Fold, bool) {
 	return f, cell.MarksAfter(rd.Cell, f)+c.Extra <= cell.MarksMax
 }
 
-// own tells whether the cell holds an intent of the transaction itself, of which some chaser
+// own reports whether the cell holds an intent of the transaction itself, of which some chaser
 // is about to learn.
 func (c *chase) own(rd Reading) bool {
 	return !rd.Final() && rd.Cell.Intent.Priority == c.Priority
 }
 
-// takes tells whether the version is one to try: the newest, and not tried yet.
+// takes reports whether the version is one to try: the newest, and not tried yet.
 func (c *chase) takes(rd Reading) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

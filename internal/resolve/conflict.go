@@ -26,8 +26,8 @@ const (
 	// killsMax bounds how often a fence is sent that is refused, or of unknown outcome, at a
 	// version at which the member stays: for 40 s or more.
 	killsMax = 100
-	// metMax is how many undecided attempts a handle keeps the time of.
-	metMax = 4096
+	// seenMax is how many undecided attempts a handle keeps the time of.
+	seenMax = 4096
 )
 
 // Role is who meets an undecided attempt.
@@ -164,7 +164,7 @@ func (r *Resolver) grace(rd Reading, role Role) time.Duration {
 		beat = rd.fences[0].Version
 	}
 	now := r.rt.Now()
-	return grace - now.Sub(r.met.first(in.Tx, beat, now))
+	return grace - now.Sub(r.seen.first(in.Tx, beat, now))
 }
 
 // errHeld is what a reader gets who may not kill.
@@ -206,9 +206,9 @@ func (r *Resolver) kill(
 	return Reading{}, nil
 }
 
-// met remembers since when undecided attempts have been met: an observer's own
+// firstSeen remembers since when undecided attempts have been met: an observer's own
 // elapsed time, counted in parallel for all of them.
-type met struct {
+type firstSeen struct {
 	mu    seam.Mutex // guards all below
 	byTx  map[txid.ID]sighting
 	order []txid.ID // oldest first
@@ -219,11 +219,11 @@ type sighting struct {
 	beat backend.Version
 }
 
-func newMet() *met { return &met{byTx: map[txid.ID]sighting{}} }
+func newFirstSeen() *firstSeen { return &firstSeen{byTx: map[txid.ID]sighting{}} }
 
 // first returns when the attempt was first met. It begins anew when a pending
 // attempt's primary has changed: its owner is alive.
-func (m *met) first(tx txid.ID, beat backend.Version, now time.Time) time.Time {
+func (m *firstSeen) first(tx txid.ID, beat backend.Version, now time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	x, ok := m.byTx[tx]
@@ -231,7 +231,7 @@ func (m *met) first(tx txid.ID, beat backend.Version, now time.Time) time.Time {
 		return x.at
 	}
 	if !ok {
-		if len(m.order) == metMax {
+		if len(m.order) == seenMax {
 			delete(m.byTx, m.order[0])
 			m.order = m.order[1:]
 		}
@@ -241,7 +241,7 @@ func (m *met) first(tx txid.ID, beat backend.Version, now time.Time) time.Time {
 	return now
 }
 
-func (m *met) forget(tx txid.ID) {
+func (m *firstSeen) forget(tx txid.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, ok := m.byTx[tx]; !ok {

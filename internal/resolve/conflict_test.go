@@ -137,7 +137,7 @@ func TestNoPatienceAtAll(t *testing.T) {
 	}
 }
 
-// fenced tells whether the attempt of priority 50 on =a and =b cannot commit any more:
+// fenced reports whether the attempt of priority 50 on =a and =b cannot commit any more:
 // some member is off, as a new client finds out.
 func (w *world) fenced() bool {
 	for _, name := range []string{"=a", "=b"} {

@@ -39,12 +39,12 @@ func TestRewritesThatAreRefusedForGood(t *testing.T) {
 			_, err := c.rs.Tidy(ctx, "=a", false)
 			return err
 		},
-		"relief": func(ctx context.Context, w *world, c *client) error {
+		"compact": func(ctx context.Context, w *world, c *client) error {
 			w.full("=a", 20)
 			w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b")
 			c.Refuse("=ma0")
 			rd, _ := c.effective("=a", writer(99))
-			return c.rs.Relieve(ctx, rd, 0)
+			return c.rs.CompactMarks(ctx, rd, 0)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,7 @@
 // Package resolve is everything about meeting another transaction: learning its
-// status, waiting for it, killing it, and folding what it left.
+// status, waiting for it, killing it, and folding what it left: helping, as in the multi-word
+// compare-and-swap of Harris, Fraser and Pratt (2002). That the older of two goes first, and the
+// younger waits, is wound-wait (Rosenkrantz, Stearns, Lewis 1978).
 //
 // An intent is the lock of its cell, and names the attempt that put it there. What
 // the attempt came to is not written in one place: it follows from all of its
@@ -35,7 +37,7 @@ type Resolver struct {
 	rt       seam.Runtime
 	patience time.Duration
 	outcomes *outcome.Memory
-	met      *met
+	seen     *firstSeen
 	awaited  *awaited
 	unlink   func(name, ref string)
 
@@ -47,7 +49,7 @@ type Resolver struct {
 func New(o Options) *Resolver {
 	return &Resolver{
 		st: o.Store, rt: o.Store.Runtime(), patience: o.Patience,
-		outcomes: outcome.New(o.Store), met: newMet(), asked: map[txid.ID]*inquiry{},
+		outcomes: outcome.New(o.Store), seen: newFirstSeen(), asked: map[txid.ID]*inquiry{},
 		awaited: &awaited{rt: o.Store.Runtime(), byName: map[string]*news{}},
 		unlink:  func(string, string) {},
 	}
@@ -76,7 +78,7 @@ type Reading struct {
 	fences []store.Snapshot
 }
 
-// Final tells whether nothing can change the cell's effective value but a write of
+// Final reports whether nothing can change the cell's effective value but a write of
 // the cell: there is no intent in it, or its attempt is final.
 func (rd Reading) Final() bool {
 	return rd.Cell.Intent == nil || rd.Outcome != cell.Undecided
@@ -87,13 +89,13 @@ func (rd Reading) Effective() (cell.Value, txid.ID) {
 	return rd.Cell.Effective(rd.Outcome == cell.Committed)
 }
 
-// Absent tells whether the effective value is absent.
+// Absent reports whether the effective value is absent.
 func (rd Reading) Absent() bool {
 	v, _ := rd.Effective()
 	return v.Kind == cell.Absent
 }
 
-// readable tells whether a reader may use the committed value although the
+// readable reports whether a reader may use the committed value although the
 // attempt is undecided: for a lock, for a staged attempt, and for a pending one
 // whose primary is still at its expected version.
 func (rd Reading) readable() bool {
@@ -151,14 +153,14 @@ func (r *Resolver) Known(s store.Snapshot) Reading {
 
 // Committed notes that an attempt has committed.
 func (r *Resolver) Committed(tx txid.ID, m cell.Members) {
-	r.outcomes.Settle(tx, cell.Committed, m, r.st.Tick())
-	r.met.forget(tx)
+	r.outcomes.Record(tx, cell.Committed, m, r.st.Tick())
+	r.seen.forget(tx)
 }
 
 // Dead notes that an attempt can never commit.
 func (r *Resolver) Dead(tx txid.ID) {
-	r.outcomes.Settle(tx, cell.Dead, cell.Members{}, r.st.Tick())
-	r.met.forget(tx)
+	r.outcomes.Record(tx, cell.Dead, cell.Members{}, r.st.Tick())
+	r.seen.forget(tx)
 }
 
 // Clear notes that a member of a committed attempt does not hold its intent.

@@ -77,7 +77,7 @@ type inquiry struct {
 }
 
 // ask asks the members that decide, or joins who is doing so. That the attempt has
-// committed, or that a member is off, is for everybody (who then reads his own cell
+// committed, or that a member is off, is for everybody (who then reads its own cell
 // again). That it is undecided counts only if it was asked after the cell was read.
 func (r *Resolver) ask(ctx context.Context, s store.Snapshot) (finding, error) {
 	tx, entered := s.Cell.Intent.Tx, r.st.Tick()
@@ -144,7 +144,7 @@ func (r *Resolver) askMembers(ctx context.Context, s store.Snapshot) (finding, e
 	return f, err
 }
 
-// landed tells whether the handle has seen a member hold the intent, at any time. What has
+// landed reports whether the handle has seen a member hold the intent, at any time. What has
 // landed has landed: if one of the others is off, either that one never will, or the
 // attempt has been settled, and the cell that is asked for does not confirm. (Unless that was
 // long ago: what the attempt expected to be absent may be so again.)

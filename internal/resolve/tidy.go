@@ -11,7 +11,7 @@ import (
 
 // What follows is for a sweep: it brings cells into a state that depends on no other cell.
 
-// Tidy settles the intent in a cell and folds it; it tells whether there was one. It does
+// Tidy settles the intent in a cell and folds it; it reports whether there was one. It does
 // so as the youngest writer would: it waits for an undecided attempt, and kills it when
 // the patience has run out. In a hurry it does as the oldest, which nobody keeps waiting.
 func (r *Resolver) Tidy(ctx context.Context, name string, hurry bool) (met bool, err error) {
@@ -20,25 +20,19 @@ func (r *Resolver) Tidy(ctx context.Context, name string, hurry bool) (met bool,
 	if hurry {
 		role.Priority = txid.Priority{Time: math.MinInt64}
 	}
-	for try := range racesMax {
-		if err := r.Rest(ctx, try); err != nil {
-			return met, err
-		}
+	err = r.foldOut(ctx, folding{name: name, tries: racesMax}, func() step {
 		s, err := r.Read(ctx, name)
 		if err != nil || s.Cell.Intent == nil {
-			return met, err
+			return step{done: true, err: err}
 		}
 		met = true
 		rd, err := r.Settle(ctx, s, role)
 		if err != nil || rd.Cell.Intent == nil { // it may have been killed by dropping it
-			return met, err
+			return step{done: true, err: err}
 		}
-		res, err := r.foldIntent(ctx, rd, 0)
-		if res == store.Applied || res == store.NotApplied {
-			return met, err
-		}
-	}
-	return met, r.outrun(name, racesMax)
+		return step{fold: rd}
+	})
+	return met, err
 }
 
 // Unmark helps the transactions of all marks in a cell without an intent: it folds what

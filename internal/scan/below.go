@@ -14,11 +14,11 @@ import (
 type Listed struct {
 	// Name is the cell's, relative to the database.
 	Name string
-	// Shape tells whether it has a value, or may have one.
+	// Shape reports whether it has a value, or may have one.
 	Shape cell.Shape
 }
 
-// Gone tells whether the cell is certain to have no value: it is a tombstone.
+// Gone reports whether the cell is certain to have no value: it is a tombstone.
 func (l Listed) Gone() bool {
 	return l.Shape == cell.ShapeTombstone || l.Shape == cell.ShapeCondemned
 }

@@ -87,7 +87,7 @@ func (c census) tell(
 	return true
 }
 
-// inhabited tells whether a key in the folder, or in one below it, has a value. It looks
+// inhabited reports whether a key in the folder, or in one below it, has a value. It looks
 // at its own keys first: most have some.
 func (c census) inhabited(ctx context.Context, folder string) (bool, error) {
 	p := keyspace.Path(folder)
@@ -98,7 +98,7 @@ func (c census) inhabited(ctx context.Context, folder string) (bool, error) {
 	return c.any(ctx, p.Folders())
 }
 
-// any tells whether any cell has a value whose name begins with prefix. Cells with an
+// any reports whether any cell has a value whose name begins with prefix. Cells with an
 // intent are read only where the listing of many shows no value.
 func (c census) any(ctx context.Context, prefix string) (bool, error) {
 	var held []string
@@ -121,7 +121,7 @@ func (c census) any(ctx context.Context, prefix string) (bool, error) {
 	return c.valued(ctx, held)
 }
 
-// valued tells whether one of the cells has a value. They hold intents. Of the first it
+// valued reports whether one of the cells has a value. They hold intents. Of the first it
 // reads one, and the more at once the more have been in vain. One that can't be read for
 // what it holds counts as a value: it may be one.
 func (c census) valued(ctx context.Context, names []string) (bool, error) {

@@ -68,7 +68,7 @@ func (m *Memory) Keep(spans []*Span, at time.Time) {
 	}
 }
 
-// outdatedLocked tells whether a span that was current at an instant is not to be kept. The
+// outdatedLocked reports whether a span that was current at an instant is not to be kept. The
 // caller holds m.mu.
 func (m *Memory) outdatedLocked(s *Span, at time.Time) bool {
 	since := func(w written) bool { return !w.at.Before(at) && s.consumed.Contains(w.name) }
@@ -94,7 +94,7 @@ func (m *Memory) Forget(now time.Time, names ...string) {
 	}
 }
 
-// Used tells whether anything is, or may be, remembered.
+// Used reports whether anything is, or may be, remembered.
 func (m *Memory) Used() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -53,7 +53,7 @@ func (s *Scanner) newPages(r Range, known []*Listing) *pages {
 	return p
 }
 
-// done tells whether nothing is left.
+// done reports whether nothing is left.
 func (p *pages) done() bool { return p.Empty() }
 
 // next returns what comes next, in the order of the scan. It may be empty.
@@ -81,7 +81,7 @@ func (p *pages) knownNext() *Listing {
 	return nil
 }
 
-// begins tells whether the range begins, in its direction, within the listing.
+// begins reports whether the range begins, in its direction, within the listing.
 func (l *Listing) begins(r Range) bool {
 	if r.Reverse {
 		return l.From < r.To && r.To <= l.To

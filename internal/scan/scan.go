@@ -5,7 +5,7 @@
 // Each entry of a listing was current at some instant within the call. A name that a page
 // passes over had no object at such an instant. So a listing proves a cell as a read does,
 // if the cell is known at the version listed: it costs a read only if it is not, or if
-// there is an intent in it whose attempt is not final. The size of an object tells whether
+// there is an intent in it whose attempt is not final. The size of an object reports whether
 // its cell holds a value, an intent, or neither: see cell.ShapeOf.
 package scan
 
@@ -69,7 +69,7 @@ type Found struct {
 	reading *resolve.Reading // nil if it was not kept
 }
 
-// Present tells whether the cell has a value. One with an intent must have been read.
+// Present reports whether the cell has a value. One with an intent must have been read.
 func (f *Found) Present() bool {
 	if f.known {
 		return f.present
@@ -86,7 +86,7 @@ func (f *Found) learn(rd resolve.Reading) {
 	f.settled = rd.Final() || in.Action == cell.Lock
 }
 
-// isSettled tells whether nothing but a write of the cell can change its effective value.
+// isSettled reports whether nothing but a write of the cell can change its effective value.
 func (f *Found) isSettled() bool {
 	if f.known {
 		return f.settled
@@ -94,12 +94,12 @@ func (f *Found) isSettled() bool {
 	return cell.ShapeOf(f.Size) != cell.ShapeIntent && !f.damaged
 }
 
-// mayLive tells whether the cell has a value, or may have one.
+// mayLive reports whether the cell has a value, or may have one.
 func (f *Found) mayLive() bool {
 	return f.Present() || !f.known && (f.damaged || cell.ShapeOf(f.Size) == cell.ShapeIntent)
 }
 
-// matches tells whether the cell, given as it is now, has the effective value that was
+// matches reports whether the cell, given as it is now, has the effective value that was
 // seen; nil is a name that was not listed.
 func (f *Found) matches(rd resolve.Reading) bool {
 	_, w := rd.Effective()

@@ -80,7 +80,7 @@ func (s *Span) End(at time.Time) {
 // At is the instant at which all that was seen was current at once; zero if none is known.
 func (s *Span) At() time.Time { return s.at }
 
-// Empty tells whether nothing was consumed.
+// Empty reports whether nothing was consumed.
 func (s *Span) Empty() bool { return s.consumed.Empty() }
 
 // ordered are the cells in the order of names.

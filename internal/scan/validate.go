@@ -141,7 +141,7 @@ func (p *part) list(ctx context.Context) (all []Found, err error) {
 	return all, nil
 }
 
-// unchanged lists the part again, and tells whether nothing has changed.
+// unchanged lists the part again, and reports whether nothing has changed.
 func (p *part) unchanged(ctx context.Context) (bool, error) {
 	again, err := p.list(ctx)
 	same := slices.EqualFunc(again, p.listed, func(x, y Found) bool {
@@ -209,7 +209,7 @@ func (p *part) gone(seen *Found) {
 	}
 }
 
-// same tells whether a cell certainly has the effective value that was seen, or that it
+// same reports whether a cell certainly has the effective value that was seen, or that it
 // has not, by what the listing tells.
 func (p *part) same(seen, now *Found) bool {
 	if base, own := p.Own[now.Name]; own {

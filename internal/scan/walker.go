@@ -190,7 +190,7 @@ func (w *Walker) Listed() int {
 
 // fillLocked puts cells into flight while there is room, and asks for the next page when
 // few are left. With as many as the limit asks for, it goes on only if the consumer wants one
-// more: he may have use for none of those. The caller holds w.mu.
+// more: it may have use for none of those. The caller holds w.mu.
 func (w *Walker) fillLocked(wanted bool) {
 	if w.stopped {
 		return
@@ -208,7 +208,7 @@ func (w *Walker) fillLocked(wanted bool) {
 	}
 }
 
-// roomLocked tells whether one more cell may be put into flight. The caller holds w.mu.
+// roomLocked reports whether one more cell may be put into flight. The caller holds w.mu.
 func (w *Walker) roomLocked(f *Found, wanted bool) bool {
 	if w.limit > 0 && w.passed+len(w.ahead) >= w.limit {
 		return wanted && len(w.ahead) == 0
@@ -216,7 +216,7 @@ func (w *Walker) roomLocked(f *Found, wanted bool) bool {
 	return len(w.ahead) == 0 || len(w.ahead) < aheadMax && w.bytes+f.Size <= aheadBytes
 }
 
-// enoughLocked tells whether the cells that are listed may be all that are wanted. The
+// enoughLocked reports whether the cells that are listed may be all that are wanted. The
 // caller holds w.mu.
 func (w *Walker) enoughLocked(wanted bool) bool {
 	return w.limit > 0 && (w.live > 0 || !wanted) && w.passed+w.live >= w.limit

@@ -47,7 +47,7 @@ type Event interface {
 	// Wait returns nil once the event has happened, or the error of ctx if that
 	// ends before.
 	Wait(ctx context.Context) error
-	// IsSet tells whether the event has happened.
+	// IsSet reports whether the event has happened.
 	IsSet() bool
 }
 

@@ -222,7 +222,7 @@ const (
 	killed      = `case res == store.Applied: r.Dead(in.Tx)`
 	notKilled   = `r.st.Send(ctx, r.st.Prepare(at, next))`
 	folded      = `r.outcomes.Clear(in.Tx, w.At.Name)`
-	retires     = `res, w, err := r.tryFold(ctx, rd, 0)`
+	retires     = `case s.fold.Cell == nil: continue }`
 	attempted   = `func (a *attempt) conclude(v verdict) Result {`
 	answered    = `w := answersOf(todo)`
 	commitSent  = `res, s, err := rs.Send(a.ctx, w)`
@@ -329,10 +329,10 @@ var branches = []struct {
 		{"a member may hold the intent", `!off(s, tx, y) { return false`, ""},
 		{"a long list that is not known: the primary tells", `k.seen(x, tx, s, false)`, ""},
 	}},
-	{"resolve/relief.go", []branch{
+	{"resolve/compact.go", []branch{
 		{"a full cell: the oldest mark's attempt is helped",
 			`tx, members := oldest(rd.Cell, f)`, ""},
-		{"help: a member holds the intent", `res, err := r.foldIntent(ctx, rd, depth+1)`, ""},
+		{"help: a member holds the intent", `return step{fold: rd}`, ""},
 		{"help: a member does not", `r.outcomes.Clear(tx, m.Name)`, ""},
 		{"help with a long list: the primary has it", `m = mark.Members`, ""},
 	}},
@@ -345,14 +345,14 @@ var branches = []struct {
 		{"a pending attempt in doubt: one cell after the other", `todo = x.jobs`, ""},
 		{"left to others", `b.log.Debug("resolving was left to others",`, ""},
 	}},
-	{"resolve/retire.go", []branch{
-		{"the intent is gone", `!cached || ok && s.Proved > since {`, ""},
-		{"the intent seems gone: read again", `cached = false continue`, ""},
+	{"resolve/fold.go", []branch{
+		{"the intent is gone", `cached = false return next`, `next.done`},
+		{"the intent seems gone: read again", `since, ok := r.outcomes.Since(tx)`,
+			`cached && !(ok && s.Proved > since)`},
 		{"an intent of an attempt in doubt: kill it", `rd, err = r.kill(ctx, rd, 0)`, ""},
-		{"an intent of a committed attempt", retires, `rd.Outcome == cell.Committed`},
-		{"an intent of a dead attempt", retires, `rd.Outcome == cell.Dead`},
-		{"folding was refused, or unknown", retires,
-			`res == store.Refused || res == store.Unknown`},
+		{"an intent of a committed attempt", retires, `s.fold.Outcome == cell.Committed`},
+		{"an intent of a dead attempt", retires, `s.fold.Outcome == cell.Dead`},
+		{"folding has an unknown outcome", `case store.Unknown: unknown = w`, ""},
 	}},
 	{"commit/attempt.go", []branch{
 		{"direct: committed", attempted, `v.Outcome == Committed && a.kind == Direct`},
@@ -486,7 +486,7 @@ var branches = []struct {
 		{"a member's intent is claimed", `left.claim(`, ""},
 		{"a key that is not known is taken to be absent", `store.NoObject(name)}`, ""},
 		{"what was left goes to the background", `c.bg.Resolve(left[0].tx`, ""},
-		{"a member is full of marks", `return true, c.rs.Relieve(ctx, m.Base, extra)`, ""},
+		{"a member is full of marks", `return true, c.rs.CompactMarks(ctx, m.Base, extra)`, ""},
 	}},
 	{"txn/plan.go", []branch{
 		{"a key that was read has changed before anything is sent", `p.stale = true`,
@@ -566,7 +566,7 @@ var branches = []struct {
 		{"a value that was read is gone",
 			`tx.vanished = append(tx.vanished, vanished...)`, `len(vanished) > 0`},
 	}},
-	{"txn/group.go", []branch{
+	{"txn/wait.go", []branch{
 		{"a latch is granted, and nobody shares it", `case latch.Go: t.latch = place`, ""},
 		{"a transaction goes on by itself", `case latch.Solo: t.solo = true`, ""},
 		{"a transaction acquires another latch", `case latch.Again:`, ""},
@@ -575,6 +575,8 @@ var branches = []struct {
 			`if t.e.latches.Leave(place, t) {`, ""},
 		{"the caller leaves a group that is at work",
 			`return true, t.waiter.group.without(t, err)`, ""},
+	}},
+	{"txn/group.go", []branch{
 		{"nobody is left in a group", `if len(kept) == 0 {`, ""},
 		{"a function takes too long for a group", `case ran.Wait(ctx) != nil:`, ""},
 		{"a function fails in a group", `case !r.good:`, ""},
@@ -618,9 +620,11 @@ var branches = []struct {
 		{"an insert finds the key in what is known", `case ok && !rd.Absent(): e.setRead(rd)`, ""},
 		{"an insert of what is known to be absent", `case ok: e.Base = rd`, ""},
 		{"a blind write fetches its cell", `e.fetch = t.e.rt.NewEvent()`, ""},
+		{"a key is locked", `e.op = opLock`, ""},
+	}},
+	{"txn/readset.go", []branch{
 		{"the run begins with what the last one has read",
 			`tx.fresh[name]; ok { return rd, true`, ""},
-		{"a key is locked", `e.op = opLock`, ""},
 	}},
 	{"txn/engine.go", []branch{
 		{"a value is gone, outside a transaction",

@@ -61,7 +61,7 @@ func (r *Remover) Remove(ctx context.Context) (int64, error) {
 // round removes what is listed, but for the object meta, which it returns if it is there. It
 // counts the others.
 func (r *Remover) round(ctx context.Context) (meta backend.Info, left int, err error) {
-	crew := seam.NewCrew(r.st.Runtime(), r.concurrency, waitingMax)
+	pool := seam.NewPool(r.st.Runtime(), r.concurrency, waitingMax)
 	for info, lerr := range r.st.List(ctx, "") {
 		if err = lerr; err != nil {
 			break
@@ -74,11 +74,11 @@ func (r *Remover) round(ctx context.Context) (meta backend.Info, left int, err e
 		if n, removed := r.saw(); n%progressEvery == 0 {
 			r.tell(n, removed)
 		}
-		if err = crew.Do(ctx, func() { r.remove(ctx, info) }); err != nil {
+		if err = pool.Do(ctx, func() { r.remove(ctx, info) }); err != nil {
 			break
 		}
 	}
-	if werr := crew.Wait(); err == nil {
+	if werr := pool.Wait(); err == nil {
 		err = werr
 	}
 	if err == nil {

@@ -92,7 +92,7 @@ func (s *Sweeper) Sweep(ctx context.Context) (Report, error) {
 type pass struct {
 	*Sweeper
 	tally
-	crew *seam.Crew
+	pool *seam.Pool
 	now  time.Time // from which ages are counted back
 	// settling says that it looks at intents only, and settled that it has done so.
 	settling, settled bool
@@ -128,9 +128,9 @@ func (p *pass) both(ctx context.Context) (err error) {
 // once lists the objects and does what is to be done with each. The listing goes on while
 // others work.
 func (p *pass) once(ctx context.Context) error {
-	p.crew = seam.NewCrew(p.rt, p.o.Concurrency, waitingMax)
+	p.pool = seam.NewPool(p.rt, p.o.Concurrency, waitingMax)
 	err := p.list(ctx)
-	if werr := p.crew.Wait(); err == nil {
+	if werr := p.pool.Wait(); err == nil {
 		err = werr
 	}
 	return err
@@ -186,7 +186,7 @@ func (p *pass) take(ctx context.Context, info backend.Info) error {
 
 // send hands a task over. What it returns is counted as a failure, unless ctx has ended.
 func (p *pass) send(ctx context.Context, do func(ctx context.Context) error) error {
-	return p.crew.Do(ctx, func() {
+	return p.pool.Do(ctx, func() {
 		if ctx.Err() != nil {
 			return
 		}

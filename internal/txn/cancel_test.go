@@ -20,7 +20,7 @@ type moment struct {
 	kind faulty.Kind
 	name string
 	nth  int
-	// lands tells whether the request has its effect.
+	// lands reports whether the request has its effect.
 	lands bool
 }
 

@@ -84,7 +84,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 }
 
 // crashAndLook commits, dies at the point, and looks what another handle makes of it:
-// first by reading, or first by writing. It tells whether the point was reached.
+// first by reading, or first by writing. It reports whether the point was reached.
 func (h *handle) crashAndLook(
 	p crashPoint, fn func(tx *txn.Tx) error, keys []string, writeFirst bool,
 ) bool {

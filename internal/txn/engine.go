@@ -148,7 +148,7 @@ func (e *Engine) bytes(ctx context.Context, rd resolve.Reading) ([]byte, error) 
 		if !errors.Is(err, store.ErrMissing) {
 			return data, err
 		}
-		if rd, err = e.lookAgain(ctx, rd.Name, v); err != nil {
+		if rd, err = e.rereadCell(ctx, rd.Name, v); err != nil {
 			return nil, err
 		}
 	}
@@ -156,7 +156,7 @@ func (e *Engine) bytes(ctx context.Context, rd resolve.Reading) ([]byte, error) 
 		vanishedMax, backend.ErrUnavailable)
 }
 
-// Remove deletes a key in a transaction of its own, and tells whether it had a value, which
+// Remove deletes a key in a transaction of its own, and reports whether it had a value, which
 // is not fetched: two requests, or one if it had none. It waits while too much is left to
 // the background, where the external values of deleted keys are removed.
 func (e *Engine) Remove(ctx context.Context, name string) (had bool, err error) {
@@ -174,3 +174,44 @@ func (e *Engine) Remove(ctx context.Context, name string) (had bool, err error) 
 	})
 	return had && err == nil, err
 }
+
+// The errors of transactions. The root package documents them.
+var (
+	ErrExists   = errors.New("key exists")
+	ErrReadOnly = store.ErrReadOnly
+	ErrAborted  = errors.New("transaction aborted")
+	ErrTxDone   = errors.New("transaction has ended")
+	ErrConflict = errors.New("conflict")
+	ErrInDoubt  = commit.ErrInDoubt
+	ErrTooLarge = errors.New("too large")
+)
+
+// ConflictError is ErrConflict with the number of attempts made.
+type ConflictError struct{ Attempts int }
+
+// Error tells the number of attempts.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%v: gave up after %d attempts", ErrConflict, e.Attempts)
+}
+
+// Is makes the error match ErrConflict.
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// SizeError is ErrTooLarge with the size and the limit.
+type SizeError struct {
+	// What is too large.
+	What string
+	// Size and Limit are in bytes for a value, else a number.
+	Size, Limit int
+}
+
+// Error tells the size and the limit.
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("%s %v: %d, limit %d", e.What, ErrTooLarge, e.Size, e.Limit)
+}
+
+// Is makes the error match ErrTooLarge.
+func (e *SizeError) Is(target error) bool { return target == ErrTooLarge }
+
+// InDoubtError is ErrInDoubt with the attempt, the names of its cells, and the cause.
+type InDoubtError = commit.InDoubtError

@@ -10,11 +10,8 @@ import (
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
-// Limits of waiting for others of the same handle.
+// Limits of groups.
 const (
-	// latchMax is how long a transaction waits for a latch. Then it goes on without: it may
-	// have been started within the function of one that it waits for.
-	latchMax = 5 * time.Second
 	// gatherPart is the part of a PUT's latency that a group waits for those who have been
 	// in the groups before it and are expected to come again. Less than gatherMin is not
 	// worth a timer; after gatherMax, their intents would be resolved instead of folded.
@@ -23,24 +20,21 @@ const (
 	gatherMax  = 4 * time.Millisecond
 	// collectMax is how long a group runs functions before it commits what it has.
 	collectMax = 250 * time.Millisecond
-	// slowTries is how often a transaction whose function takes longer than that may fail
-	// before it has the latch while its function runs. If that takes longer than latchMax, the
-	// others would not wait for it anyway.
-	slowTries = 3
 )
 
 // errNobody ends a group that nobody is left in.
 var errNobody = errors.New("nobody is left in the group")
 
-// group is several transactions of one handle that commit in one attempt. While they wait
-// for the latch, nothing is done. Then a transaction of its own, t, runs their functions,
-// each on what those before have staged, and commits the sum: they are serialized in this
-// order, at the instant of its commit. If an attempt fails, their functions are run again.
+// group is several transactions of one handle that commit in one attempt: group commit (DeWitt
+// et al. 1984). While they wait for the latch, nothing is done. Then a transaction of its own,
+// t, runs their functions, each on what those before have staged, and commits the sum: they are
+// serialized in this order, at the instant of its commit. If an attempt fails, their functions
+// are run again.
 //
 // A function runs on the goroutine of its caller. One that fails, panics, stages an
 // external value, scans, or takes too long is left out, with all that it has done: it goes on
 // by itself. If the caller leaves before the group begins to commit, the functions of the
-// others are run again, without his.
+// others are run again, without it.
 type group struct {
 	t *txn
 
@@ -51,119 +45,6 @@ type group struct {
 	// may have committed what they did.
 	left       int
 	committing bool
-}
-
-// waiter is a transaction's place in a group.
-type waiter struct {
-	latch.Waiter
-	// The rest is written by one side while the other waits for its orders or its report.
-	group *group
-	tx    *Tx // the run that is wanted, or was
-	ran   seam.Event
-	good  bool // the function returned nil, and what it did can be committed with others'
-	err   error
-}
-
-// acquire waits until the handle's other transactions that want the same cells have
-// committed. It returns now if the run of the function can be committed. Otherwise the
-// transaction is done, as others have committed it, or the function must run again.
-func (t *txn) acquireLatch(tx *Tx, fn func(*Tx) error) (now, done bool, err error) {
-	switch {
-	case t.solo, t.latch != nil, t.slow && t.failures < slowTries:
-		return true, false, nil
-	case t.locks != nil: // those who have the latch may be waiting for them
-		return true, false, nil
-	}
-	var w, r [4]string
-	writes, reads := w[:0], r[:0]
-	share := t.o.MaxAttempts == 0 && len(tx.spans) == 0 && !t.slow
-	for _, e := range tx.entries {
-		switch {
-		case e.op != opNone:
-			writes = append(writes, e.Name)
-			share = share && e.upload == nil
-		case e.Seen:
-			reads = append(reads, e.Name)
-		}
-	}
-	for again := true; again; {
-		own := &t.own
-		if t.lined { // that may still be in use
-			own = new(latch.Latch[*txn])
-		}
-		t.lined = true
-		place, how := t.e.latches.Acquire(own, t, share, writes, reads)
-		switch how {
-		case latch.Held:
-			t.latch = place
-			return true, false, nil
-		case latch.First:
-			t.e.bg.Go(func(life context.Context) { t.e.drive(life, place) })
-		}
-		again, done, err = t.await(place, fn)
-	}
-	t.fresh, t.why = nil, Regrouped
-	return false, done, err
-}
-
-// await waits for the latch, and does what the group wants. If that has had no time for the
-// function, another one is to be acquired at once.
-func (t *txn) await(
-	place *latch.Latch[*txn], fn func(*Tx) error,
-) (again, done bool, err error) {
-	ctx, cancel := t.e.rt.WithTimeout(t.ctx, latchMax)
-	defer cancel()
-	var begun time.Time // of the last run
-	for {
-		o, err := t.waiter.Next(ctx, t.e.rt)
-		if err != nil {
-			if left, err := t.stepOut(place); left {
-				return false, err != nil, err
-			}
-			ctx = t.ctx // the group is at work, which has limits of its own
-			continue
-		}
-		switch o {
-		case latch.Run:
-			begun = t.e.rt.Now()
-			t.runShared(fn)
-		case latch.Go:
-			t.latch = place
-			return false, false, nil
-		case latch.Slow:
-			t.slow, t.solo = true, t.e.rt.Now().Sub(begun) >= latchMax
-			return false, false, nil
-		case latch.Solo:
-			t.solo = true
-			return false, false, nil
-		case latch.Again:
-			return true, false, nil
-		case latch.End:
-			return false, true, t.waiter.err
-		}
-	}
-}
-
-// stepOut leaves the latch, as the caller leaves, or has waited too long. For that reason it
-// does not leave a group that is at work.
-func (t *txn) stepOut(place *latch.Latch[*txn]) (left bool, err error) {
-	err = t.ctx.Err()
-	if t.e.latches.Leave(place, t) {
-		t.solo = true
-		return true, err
-	}
-	if err == nil || !t.waiter.Quit() {
-		return false, nil
-	}
-	return true, t.waiter.group.without(t, err)
-}
-
-// runShared runs the function for the group.
-func (t *txn) runShared(fn func(*Tx) error) {
-	r := &t.waiter
-	r.good = false
-	defer r.ran.Set() // if it panics, too
-	r.good = r.tx.call(fn) == nil && r.tx.sound()
 }
 
 // drive waits until a latch is granted, and sees to it that its waiters commit; and so on, as
@@ -239,7 +120,7 @@ func (g *group) collect(tx *Tx) error {
 				kept = append(kept, r)
 			}
 		}
-		if g.settle(kept) {
+		if g.keep(kept) {
 			return nil
 		}
 		if len(kept) == 0 {
@@ -274,8 +155,8 @@ func (g *group) runOf(t *txn, tx *Tx) bool {
 	return true
 }
 
-// settle makes those the waiters whose functions have run, if there are any, and all still are.
-func (g *group) settle(waiters []*txn) bool {
+// keep makes those the waiters whose functions have run, if there are any, and all still are.
+func (g *group) keep(waiters []*txn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiters, g.left = waiters, 0
@@ -308,7 +189,7 @@ func (g *group) completeLocked() bool {
 }
 
 // without is the error of a waiter that has left. If the group is committing, it may commit
-// what he has done, too. When nobody is left, it gives up.
+// what it has done, too. When nobody is left, it gives up.
 func (g *group) without(t *txn, err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -356,7 +237,7 @@ func (g *group) end(err error) {
 	}
 }
 
-// sound tells whether a run can be committed with others'.
+// sound reports whether a run can be committed with others'.
 func (tx *Tx) sound() bool {
 	for _, e := range tx.entries {
 		if e.upload != nil || e.fetchErr != nil {

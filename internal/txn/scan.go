@@ -94,7 +94,7 @@ func (tx *Tx) startScan(r scan.Range) (*scanning, error) {
 	return s, nil
 }
 
-// own tells whether the transaction has written the key: it sees that, and not the store.
+// own reports whether the transaction has written the key: it sees that, and not the store.
 func (e *entry) own() bool { return e.op == opPut || e.op == opDelete }
 
 // wroteLocked notes a key that the transaction has written, for its scans. The caller
@@ -171,7 +171,7 @@ func (s *scanning) step() (name string, value []byte, ok bool, err error) {
 	return item.Name, s.copy(data), item.Present(), nil
 }
 
-// before tells whether x comes before y in the scan's direction.
+// before reports whether x comes before y in the scan's direction.
 func (s *scanning) before(x, y string) bool { return s.r.Reverse != (x < y) && x != y }
 
 // ownLocked is the next key that the transaction has written, or none. The caller holds
@@ -217,7 +217,7 @@ func (s *scanning) copy(data []byte) []byte {
 	return append(make([]byte, 0, len(data)), data...)
 }
 
-// valid tells whether what was read needs no validation, since all of it is known to have been
+// valid reports whether what was read needs no validation, since all of it is known to have been
 // current at one instant within the transaction, or within its staleness bound. An instant
 // that a strong transaction knows is of its own validations.
 func (t *txn) valid(reads []*commit.Read, spans []*scan.Span) bool {

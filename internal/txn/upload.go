@@ -80,7 +80,7 @@ func (u *upload) since() store.Moment {
 	return store.Moment{Here: u.Begun.Here}
 }
 
-// aged tells whether an upload is too old for a new attempt to link it. A sweep fences a cell
+// aged reports whether an upload is too old for a new attempt to link it. A sweep fences a cell
 // before it removes a value of it. So a write that links one is refused if it is based on what
 // the cell was before; what it is now was read later, and by the store's clock, which the
 // answer has told, the value is then too old.
@@ -199,7 +199,7 @@ func (tx *Tx) download(e *entry, v cell.Value) (data []byte, failed bool, err er
 	data, err = t.e.download(t.ctx, e.Name, v)
 	if errors.Is(err, store.ErrMissing) && !errors.Is(err, backend.ErrCorrupt) {
 		var rd resolve.Reading
-		if rd, err = t.e.lookAgain(t.ctx, e.Name, v); err == nil {
+		if rd, err = t.e.rereadCell(t.ctx, e.Name, v); err == nil {
 			return nil, false, tx.fail(errVanished, rd)
 		}
 	}
@@ -247,9 +247,9 @@ func (e *Engine) download(ctx context.Context, name string, v cell.Value) ([]byt
 	return append(make([]byte, 0, len(data)), data...), nil
 }
 
-// lookAgain reads a cell whose external value is missing. If the cell still points to it,
+// rereadCell reads a cell whose external value is missing. If the cell still points to it,
 // the value is lost.
-func (e *Engine) lookAgain(
+func (e *Engine) rereadCell(
 	ctx context.Context, name string, v cell.Value,
 ) (resolve.Reading, error) {
 	rd, err := e.rs.Effective(ctx, name, resolve.Role{})

@@ -245,14 +245,14 @@ func (w *world) full(name string, first byte) {
 	require.Len(w.T, c.Marks, cell.MarksMax)
 }
 
-func TestCellWithEightMarksIsRelievedOfTheOldest(t *testing.T) {
+func TestCellWithEightMarksIsCompacted(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.Value(1, "=a", "=b")
 		w.full("=a", 20)
 		w.Rival(50, cell.Staged, "=a", "=b").Place("=a", "=b") // to leave a ninth mark
 		c := w.client()
 		rd, _ := c.effective("=a", writer(99))
-		require.NoError(t, c.rs.Relieve(context.Background(), rd, 0))
+		require.NoError(t, c.rs.CompactMarks(context.Background(), rd, 0))
 		assert.Equal(t, 1, c.requests(faulty.Put), "one intent is folded, and nothing else")
 		require.Equal(t, store.Applied, c.write(rd, 60))
 		got, _ := w.Cell("=a")
@@ -275,9 +275,9 @@ func TestNoReliefWithoutNeed(t *testing.T) {
 		c := w.client()
 		rd, _ := c.effective("=a", writer(99))
 		before := c.requests(faulty.Get)
-		require.NoError(t, c.rs.Relieve(context.Background(), rd, 0))
+		require.NoError(t, c.rs.CompactMarks(context.Background(), rd, 0))
 		assert.Equal(t, before, c.requests(faulty.Get))
-		require.NoError(t, c.rs.Relieve(context.Background(), rd, 1))
+		require.NoError(t, c.rs.CompactMarks(context.Background(), rd, 1))
 		assert.Greater(t, c.requests(faulty.Get), before, "room for one more was asked for")
 	})
 }
@@ -296,7 +296,7 @@ func TestReliefWhereTheHelpedCellIsFull(t *testing.T) {
 		w.Rival(50, cell.Staged, "=a", "=y").Place("=a", "=y")
 		c := w.client()
 		rd, _ := c.effective("=a", writer(99))
-		require.NoError(t, c.rs.Relieve(context.Background(), rd, 0))
+		require.NoError(t, c.rs.CompactMarks(context.Background(), rd, 0))
 		require.Equal(t, store.Applied, c.write(rd, 60))
 		got, _ := w.Cell("=b")
 		assert.Len(t, got.Marks, cell.MarksMax)
@@ -332,7 +332,7 @@ func TestReliefOfALongList(t *testing.T) {
 				w.Rival(50, cell.Staged, "=b", "=z").Place("=b", "=z")
 				c := w.client()
 				rd, _ := c.effective("=b", writer(99))
-				require.NoError(t, c.rs.Relieve(context.Background(), rd, 0))
+				require.NoError(t, c.rs.CompactMarks(context.Background(), rd, 0))
 				require.Equal(t, store.Applied, c.write(rd, 60))
 				assert.Empty(t, w.carries(20, "=b"))
 				for _, name := range all {

@@ -13,9 +13,9 @@ import (
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
-func TestCrewBeginsTasksInOrderAFewAtOnce(t *testing.T) {
+func TestPoolBeginsTasksInOrderAFewAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := seam.NewCrew(rt, 2, 3)
+		c := seam.NewPool(rt, 2, 3)
 		var mu sync.Mutex // guards all below
 		var begun []int
 		active, most := 0, 0
@@ -43,9 +43,9 @@ func TestCrewBeginsTasksInOrderAFewAtOnce(t *testing.T) {
 	})
 }
 
-func TestCrewWithoutRoomGivesUpWithTheContext(t *testing.T) {
+func TestPoolWithoutRoomGivesUpWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := seam.NewCrew(rt, 1, 0)
+		c := seam.NewPool(rt, 1, 0)
 		require.NoError(t, c.Do(background, func() { time.Sleep(time.Second) }))
 		ctx, cancel := context.WithTimeout(background, time.Millisecond)
 		defer cancel()
