@@ -282,7 +282,7 @@ func FuzzUnpack(f *testing.F) {
 			e, rest, err := tuple.Next(b)
 			require.NoError(t, err)
 			require.Zero(t, compare(got[0], e))
-			got, err = tuple.Unpack(rest)
+			_, err = tuple.Unpack(rest)
 			require.NoError(t, err)
 		}
 	})
