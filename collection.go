@@ -37,6 +37,9 @@ func (c *Collection) Collection(name []byte) *Collection {
 	return &Collection{db: c.db, path: path, err: public(err)}
 }
 
+// DB is the handle that c was made by.
+func (c *Collection) DB() *DB { return c.db }
+
 // Key names a key of c, for ReadMulti.
 func (c *Collection) Key(key []byte) Key { return Key{Collection: c, Key: key} }
 

@@ -249,6 +249,17 @@ func ExampleCollection_Collection() {
 	// read "theme": not found
 }
 
+func ExampleCollection_DB() {
+	db := openExample()
+	defer db.Close(ctx)
+	users := db.Collection([]byte("users"))
+	err := users.DB().Tx(ctx, func(tx *strictkv.Tx) error {
+		return tx.Write(users, []byte("alice"), nil)
+	})
+	fmt.Println(users.DB() == db, err)
+	// Output: true <nil>
+}
+
 func ExampleCollection_Key() {
 	db := openExample()
 	defer db.Close(ctx)

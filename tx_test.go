@@ -131,6 +131,39 @@ type steps = []func(tx *strictkv.Tx, c *strictkv.Collection, key []byte) error
 
 // TestInsertRunsAgain: the function learns in a second run that the key exists, and may
 // do something else then.
+// An error that the function returns after an Insert may come from its success: so it comes back
+// only if the key is absent indeed.
+func TestErrorAfterAnInsert(t *testing.T) {
+	for name, opts := range map[string][]strictkv.Option{
+		"cached": nil, "without a cache": {strictkv.WithCacheSize(0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t, opts...)
+			other := errors.New("of the function")
+			require.NoError(t, s.theirs().Write(s.ctx, []byte("there"), []byte("v")))
+			for key, want := range map[string]error{"there": strictkv.ErrExists, "new": other} {
+				for _, abort := range []bool{false, true} {
+					for _, reads := range []bool{false, true} {
+						err := s.db.Tx(s.ctx, func(tx *strictkv.Tx) error {
+							if reads {
+								_, _ = tx.Read(s.c, []byte("else"))
+							}
+							if err := tx.Insert(s.c, []byte(key), nil); err != nil {
+								return err
+							}
+							if abort {
+								_ = tx.Abort()
+							}
+							return other
+						})
+						require.ErrorIs(t, err, want, "%s, abort %v, reads %v", key, abort, reads)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestInsertRunsAgain(t *testing.T) {
 	s := newShop(t)
 	c, runs := s.theirs(), 0

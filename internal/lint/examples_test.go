@@ -14,7 +14,8 @@ const whyExample = "an example is what a user reads first, and it is run"
 // usersPackages are those that a user's program calls.
 var usersPackages = []string{
 	".", "cache", "backend/azure", "backend/bucketurl", "backend/folder", "backend/gcs",
-	"backend/memory", "backend/s3", "layers/queue",
+	"backend/memory", "backend/s3", "layers/queue", "layers/tuple", "layers/typed",
+	"layers/typed/cbor", "layers/typed/protobuf",
 }
 
 // noCalls are methods that the standard library calls, or, of a Backend, this one.
@@ -33,15 +34,11 @@ func callName(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return name
 	}
-	recv := d.Recv.List[0].Type
-	if star, ok := recv.(*ast.StarExpr); ok {
-		recv = star.X
-	}
-	of, ok := recv.(*ast.Ident)
-	if !ok || !ast.IsExported(of.Name) || slices.Contains(noCalls, of.Name+"_"+name) {
+	of := receiver(d.Recv.List[0].Type)
+	if !ast.IsExported(of) || slices.Contains(noCalls, of+"_"+name) {
 		return ""
 	}
-	return of.Name + "_" + name
+	return of + "_" + name
 }
 
 // withoutExample finds the exported calls among the files of a package that have no example.
@@ -83,7 +80,8 @@ func TestExamples(t *testing.T) {
 	var planted []*file
 	for name, src := range map[string]string{
 		"a.go": "package a\nfunc F() {}\nfunc G() {}\nfunc h() {}\ntype T int\n" +
-			"func (t *T) M() {}\nfunc (T) N() {}\nfunc (T) Error() string { return \"\" }\n",
+			"func (t *T) M() {}\nfunc (T) N() {}\nfunc (T) Error() string { return \"\" }\n" +
+			"type U[A any] int\nfunc (u *U[A]) M() {}\n",
 		"a_test.go": "package a_test\nfunc ExampleF_twice() {}\nfunc ExampleT_M() {}\n",
 	} {
 		f, err := parse(name, []byte(src))
@@ -94,5 +92,5 @@ func TestExamples(t *testing.T) {
 	for _, f := range withoutExample(planted) {
 		got = append(got, f.what)
 	}
-	assert.Equal(t, []string{"no ExampleG", "no ExampleT_N"}, got)
+	assert.Equal(t, []string{"no ExampleG", "no ExampleT_N", "no ExampleU_M"}, got)
 }

@@ -161,6 +161,13 @@ var directions = []row{
 	{"internal/check/modules", nil, "it holds tests alone"},
 
 	{"layers/queue", []string{"."}, "a layer is made of what users see"},
+	{"layers/tuple", []string{"."}, "a layer stands on the public API alone"},
+	{"layers/typed", []string{".", "layers/tuple", "golang.org/x/sync"},
+		"a layer stands on the public API alone; the parts of a key are a tuple's elements"},
+	{"layers/typed/cbor", []string{"github.com/fxamacker/cbor/v2"},
+		"a codec needs to know nothing of who uses it"},
+	{"layers/typed/protobuf", []string{"google.golang.org/protobuf"},
+		"a codec needs to know nothing of who uses it"},
 
 	{"examples/devserver", []string{"github.com/fsouza/fake-gcs-server"},
 		"it is a stand-in for a store, and knows nothing of who uses that"},

@@ -41,6 +41,7 @@ var known = map[string]string{
 	"s3": modulePath + "/backend/s3", "simulated": modulePath + "/backend/simulated",
 	"queue":   modulePath + "/layers/queue",
 	"gcstest": modulePath + "/backend/gcs/gcstest",
+	"tuple":   modulePath + "/layers/tuple", "typed": modulePath + "/layers/typed",
 }
 
 var (

@@ -47,7 +47,7 @@ func (s *symbols) declare(pkg string, d ast.Decl) {
 		if d.Recv == nil {
 			s.names[pkg+"."+d.Name.Name] = true
 		} else {
-			s.member(pkg, receiverType(d.Recv.List[0].Type), d.Name.Name)
+			s.member(pkg, receiver(d.Recv.List[0].Type), d.Name.Name)
 		}
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
@@ -84,19 +84,6 @@ func (s *symbols) fields(pkg string, spec *ast.TypeSpec) {
 			s.member(pkg, spec.Name.Name, n.Name)
 		}
 	}
-}
-
-// receiverType is the name of a method's type.
-func receiverType(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.StarExpr:
-		return receiverType(e.X)
-	case *ast.IndexExpr:
-		return receiverType(e.X)
-	case *ast.Ident:
-		return e.Name
-	}
-	return ""
 }
 
 // stale looks for symbols that a page cites and that are not there. What begins with neither a

@@ -1,10 +1,13 @@
 package txn
 
 import (
+	"slices"
+
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
+	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 )
 
@@ -12,10 +15,16 @@ import (
 // error: its result is true only if its reads are. If they are stale, the function
 // runs again.
 func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
+	exists := false
+	if ferr != nil {
+		if exists, err = t.readInserts(tx); err != nil {
+			return true, err
+		}
+	}
 	reads := tx.reads()
-	if !t.valid(reads, tx.spans) {
+	if exists || !t.valid(reads, tx.spans) {
 		must := reads
-		if len(tx.spans) == 0 {
+		if len(tx.spans) == 0 && !exists {
 			must = reads[:len(reads)-t.exempt(reads)]
 		}
 		stale, err := t.validate(reads, must, tx.spans)
@@ -40,6 +49,27 @@ func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 	}
 	t.e.stats.ReadOnly.Add(1)
 	return true, nil
+}
+
+// readInserts makes what Insert has taken to be absent, unread, part of the read set: no commit
+// will try it, and the function's error may come from there. It reports whether any of it exists.
+func (t *txn) readInserts(tx *Tx) (exists bool, err error) {
+	var blind []*entry
+	for _, e := range tx.entries {
+		if e.Insert && !e.Seen {
+			blind = append(blind, e)
+		}
+	}
+	err = seam.Each(t.e.rt, len(blind), func(i int) error {
+		rd, err := t.e.rs.Shared(t.ctx, blind[i].Name, 0)
+		if err == nil {
+			blind[i].setRead(rd)
+		}
+		return err
+	})
+	return slices.ContainsFunc(blind, func(e *entry) bool {
+		return e.value.Kind != cell.Absent
+	}), err
 }
 
 // reads is the read set.

@@ -1,0 +1,5 @@
+//go:build !race
+
+package tuple_test
+
+const slower = 1
