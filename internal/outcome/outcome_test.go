@@ -48,8 +48,8 @@ func seenOff(tx txid.ID, m cell.Members, marked bool) Peek {
 }
 
 // holding is how many members the lists hold in truth.
-func (f *Memory) holding() (n int) {
-	for _, x := range f.byTx {
+func (k *Memory) holding() (n int) {
+	for _, x := range k.byTx {
 		n += len(x.list)
 	}
 	return n

@@ -346,7 +346,8 @@ var branches = []struct {
 		{"left to others", `b.log.Debug("resolving was left to others",`, ""},
 	}},
 	{"resolve/fold.go", []branch{
-		{"the intent is gone", `cached = false return next`, `next.done`},
+		{"the intent is gone", `since, ok := r.outcomes.Since(tx)`,
+			`!cached || ok && s.Proved > since`},
 		{"the intent seems gone: read again", `since, ok := r.outcomes.Since(tx)`,
 			`cached && !(ok && s.Proved > since)`},
 		{"an intent of an attempt in doubt: kill it", `rd, err = r.kill(ctx, rd, 0)`, ""},
