@@ -129,7 +129,7 @@ func TestCalls(t *testing.T) {
 		last := typed.Range[string]{Reverse: true, Limit: 1}
 		assert.Equal(t, "b", keys(u.tags.Find(tx, "red", last)))
 		assert.Equal(t, "a", keys(u.tags.Find(tx, "blue", typed.Range[string]{KeysOnly: true})))
-		assert.Equal(t, "", keys(u.tags.Find(tx, "re", typed.Range[string]{})))
+		assert.Empty(t, keys(u.tags.Find(tx, "re", typed.Range[string]{})))
 		assert.Equal(t, "blue:a red:a red:b", entries(u.tags.Scan(tx, typed.Range[string]{})))
 		noValues := typed.Range[string]{KeysOnly: true}
 		assert.Equal(t, "a@x:a b@x:b", entries(u.mail.Scan(tx, noValues)))
