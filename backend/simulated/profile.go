@@ -32,6 +32,25 @@ type Profile struct {
 	// write of an object per second. Bursts of up to three pass, if the object
 	// has been left alone before. Refused writes do not count.
 	OneWritePerSecond bool
+	// InTurn lets writes that exceed that wait, in order, instead of being refused. They
+	// count all, those included whose condition fails.
+	InTurn bool
+	// TailIn makes one of so many requests take TailTimes as long; 0 is none.
+	TailIn    int
+	TailTimes float64
+	// BusyIn makes the store refuse one of so many writes with ErrThrottled; 0 is none.
+	BusyIn int
+}
+
+// Times is the profile of a client that is further away: each request takes so many times as
+// long.
+func (p Profile) Times(factor float64) Profile {
+	for _, l := range []*Latency{&p.Get, &p.Stat, &p.Put, &p.List} {
+		l.Mean = time.Duration(float64(l.Mean) * factor)
+		l.Deviation = time.Duration(float64(l.Deviation) * factor)
+	}
+	p.PutPerMiB = time.Duration(float64(p.PutPerMiB) * factor)
+	return p
 }
 
 const ms = time.Millisecond

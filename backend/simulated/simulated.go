@@ -80,8 +80,8 @@ func (b *Backend) Get(
 	ctx context.Context, name string, known backend.Version,
 ) (backend.Object, error) {
 	b.count(&b.counts.Gets)
-	z := normal(b.rt)
-	get, stat := b.p.Get.draw(z), b.p.Stat.draw(z)
+	z, p := normal(b.rt), b.weather()
+	get, stat := p.Get.draw(z), p.Stat.draw(z)
 	there := get / 2
 	if known != "" {
 		there = stat / 2
@@ -130,11 +130,11 @@ func (b *Backend) Delete(ctx context.Context, name string, v backend.Version) er
 func (b *Backend) write(
 	ctx context.Context, call, name string, upload time.Duration, effect func() error,
 ) error {
-	total := b.p.Put.draw(normal(b.rt)) + upload
+	total := b.weather().Put.draw(normal(b.rt)) + upload
 	if err := b.rt.Sleep(ctx, total/2); err != nil {
 		return fmt.Errorf("simulated %s %q: %w", call, name, err)
 	}
-	err := b.limited(call, name, effect)
+	err := b.limited(ctx, call, name, effect)
 	if left := b.back(ctx, total-total/2); left != nil {
 		return fmt.Errorf("simulated %s %q: %w: %w", call, name, backend.ErrOutcomeUnknown, left)
 	}
@@ -144,7 +144,7 @@ func (b *Backend) write(
 // List implements backend.Backend.
 func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
 	b.count(&b.counts.Lists)
-	total := b.p.List.draw(normal(b.rt))
+	total := b.weather().List.draw(normal(b.rt))
 	if err := b.rt.Sleep(ctx, total/2); err != nil {
 		return backend.Page{}, fmt.Errorf("simulated list %q: %w", o.Prefix, err)
 	}
@@ -153,6 +153,14 @@ func (b *Backend) List(ctx context.Context, o backend.ListOptions) (backend.Page
 		return backend.Page{}, fmt.Errorf("simulated list %q: %w", o.Prefix, err)
 	}
 	return page, err
+}
+
+// weather is the profile of one request: now and then of one that takes longer.
+func (b *Backend) weather() Profile {
+	if b.p.TailIn > 0 && b.rt.Uint64()%uint64(b.p.TailIn) == 0 {
+		return b.p.Times(b.p.TailTimes)
+	}
+	return b.p
 }
 
 // back waits for the answer's way; if there is none, it has arrived already, even

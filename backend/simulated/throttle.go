@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -46,6 +47,19 @@ func (w *throttle) take(name string, now time.Time) bool {
 	return true
 }
 
+// turn is when a write of an object may be made that waits for those before it.
+func (w *throttle) turn(name string, now time.Time) time.Time {
+	at := w.paid[name].Add(-(burst - 1) * interval)
+	if at.Before(now) {
+		at = now
+	}
+	if w.paid[name].Before(now) {
+		w.paid[name] = now
+	}
+	w.paid[name] = w.paid[name].Add(interval)
+	return at
+}
+
 // giveBack returns what take has claimed.
 func (w *throttle) giveBack(name string) { w.paid[name] = w.paid[name].Add(-interval) }
 
@@ -59,8 +73,23 @@ func (w *throttle) forget(now time.Time) {
 }
 
 // limited makes a write, unless it exceeds the limit.
-func (b *Backend) limited(call, name string, effect func() error) error {
-	if !b.p.OneWritePerSecond {
+func (b *Backend) limited(
+	ctx context.Context, call, name string, effect func() error,
+) error {
+	switch {
+	case b.p.BusyIn > 0 && b.rt.Uint64()%uint64(b.p.BusyIn) == 0:
+		b.count(&b.counts.Throttled)
+		return fmt.Errorf("simulated %s %q: busy: %w", call, name, backend.ErrThrottled)
+	case !b.p.OneWritePerSecond:
+		return effect()
+	case b.p.InTurn:
+		b.mu.Lock()
+		now := b.rt.Now()
+		wait := b.writes.turn(name, now).Sub(now)
+		b.mu.Unlock()
+		if err := b.rt.Sleep(ctx, wait); err != nil {
+			return fmt.Errorf("simulated %s %q: %w: %w", call, name, backend.ErrOutcomeUnknown, err)
+		}
 		return effect()
 	}
 	b.mu.Lock()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
@@ -34,7 +35,27 @@ var (
 	p95     = bound{figure: "p95, ms", of: func(r row) float64 { return r.P95 }}
 	p99     = bound{figure: "p99, ms", of: func(r row) float64 { return r.P99 }}
 	longest = bound{figure: "max, ms", of: func(r row) float64 { return r.Max }}
-	perOne  = bound{figure: "commits per PUT latency and worker",
+	p50     = bound{figure: "p50, ms", of: func(r row) float64 { return r.P50 }}
+	p90     = bound{figure: "p90, ms", of: func(r row) float64 { return r.P90 }}
+	each    = bound{figure: "requests per commit", of: func(r row) float64 { return r.Requests }}
+	lasting = bound{figure: "last 10 s / first", of: func(r row) float64 { return r.Lasting }}
+	// Those of the first process alone, of the others, and of all, compared.
+	minute = bound{figure: "commits a minute", of: func(r row) float64 {
+		return 60 * r.PerSecond
+	}}
+	ofOthers = bound{figure: "commits / another's", of: func(r row) float64 {
+		return r.PerSecond * float64(r.Processes-1) / max(r.Others, 1)
+	}}
+	overOthers = bound{figure: "commits / the others'", of: func(r row) float64 {
+		return r.PerSecond / max(r.Others, 1)
+	}}
+	othersKeep = bound{figure: "the others' commits / without", of: func(r row) float64 {
+		return r.Others / r.Than
+	}}
+	allKeep = bound{figure: "all commits / without", of: func(r row) float64 {
+		return (r.PerSecond + r.Others) / r.Than
+	}}
+	perOne = bound{figure: "commits per PUT latency and worker",
 		of: func(r row) float64 { return r.PerPut / float64(r.Processes*r.Workers) }}
 )
 
@@ -89,11 +110,17 @@ func goals(s settings) []goal {
 	}
 }
 
+// allGoals are those of calm loads, and of crowds.
+func allGoals(s settings) []goal { return slices.Concat(goals(s), rivals(s), weak(s)) }
+
 // checkGoals measures each goal with some seeds.
 func checkGoals(t *testing.T, s settings, seeds int, progress io.Writer) (
 	all []row, checks []target.Row, err error,
 ) {
-	for _, g := range goals(s) {
+	for _, g := range allGoals(s) {
+		if s.Only != nil && !s.Only.MatchString(g.name) {
+			continue
+		}
 		var rows []row
 		for seed := range seeds {
 			r, err := measure(t, g.settings, seed+1, progress)

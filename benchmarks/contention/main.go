@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -41,9 +42,17 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	f.IntVar(&s.Workers, "workers", 1, "goroutines of each handle")
 	f.IntVar(&s.Keys, "keys", 1, "keys of a transaction, 1 to 6")
 	f.IntVar(&s.Overlap, "overlap", 100, "how many of a transaction's keys all share, in percent")
+	f.DurationVar(&s.Body, "body", 0, "what the functions take, in some scenarios")
+	f.Float64Var(&s.Far, "far", 0,
+		"how many times as long the first process's requests take; 0: as long")
+	f.BoolVar(&s.Lock, "lock", false, "lock what is read, in some scenarios")
 	f.DurationVar(&s.Warm, "warm", 10*time.Second, "time before anything counts")
 	f.DurationVar(&s.Time, "time", 30*time.Second, "time in which it does")
 	seeds := f.Int("seeds", 3, "how often to measure")
+	f.Func("only", "measure only those goals whose names match", func(p string) (err error) {
+		s.Only, err = regexp.Compile(p)
+		return err
+	})
 	all := f.Bool("goals", false, "measure all goals, with the latencies of gcs")
 	to := report.Output{Table: out}
 	to.Flag(f)

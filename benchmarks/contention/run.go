@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"testing"
 	"time"
 
@@ -21,6 +22,15 @@ type settings struct {
 	Processes, Workers int
 	Keys, Overlap      int
 	Warm, Time         time.Duration
+	// Body is how long functions take, Far how many times as long the requests of the first
+	// process; Lock is for read3.
+	Body time.Duration
+	Far  float64
+	Lock bool
+	// Than, if it is not nil, is measured as well, to be compared.
+	Than *settings
+	// Only, if it is not nil, chooses among the goals.
+	Only *regexp.Regexp
 	// PutMs is the mean latency of a write.
 	PutMs float64
 }
@@ -39,6 +49,9 @@ type row struct {
 	PerSecond float64 `json:"per_s"`
 	PerPut    float64 `json:"per_put"`
 	Groups    float64 `json:"groups_per_s" show:"nonzero"`
+	Others    float64 `json:"others_per_s" show:"nonzero"`
+	Than      float64 `json:"compared_per_s" show:"nonzero"`
+	Lasting   float64 `json:"last_10s" show:"nonzero"`
 	Mean      float64 `json:"mean_ms"`
 	P10       float64 `json:"p10_ms"`
 	P50       float64 `json:"p50_ms"`
@@ -66,12 +79,21 @@ func measure(t *testing.T, s settings, seed int, out io.Writer) (r row, err erro
 		r, err = s.run(ctx, seed, out)
 		return err
 	}
+	than := 0.0
+	if s.Than != nil {
+		c, err := measure(t, *s.Than, seed, out)
+		if err != nil {
+			return r, err
+		}
+		than = c.PerSecond + c.Others
+	}
 	began := time.Now()
 	if err = s.Bucket.Run(t, run); err != nil {
 		return r, fmt.Errorf("measure %s %dx%d: %w", s.Scenario, s.Processes, s.Workers, err)
 	}
 	fmt.Fprintf(out, "%s, %s, %d x %d, %d keys, seed %d: %.1f/s (took %.1f s)\n", s.Bucket,
 		s.Scenario, s.Processes, s.Workers, s.Keys, seed, r.PerSecond, time.Since(began).Seconds())
+	r.Than = than
 	return r, nil
 }
 
@@ -90,8 +112,13 @@ func (s settings) run(ctx context.Context, seed int, out io.Writer) (r row, err 
 	if err := b.Preload(ctx, preload, make([]byte, valueSize)); err != nil {
 		return row{}, fmt.Errorf("preload: %w", err)
 	}
-	for range s.Processes {
-		if _, err := b.Handle(ctx); err != nil {
+	for i := range s.Processes {
+		if i == 0 && s.Far > 0 {
+			_, err = b.FarHandle(ctx, s.Far)
+		} else {
+			_, err = b.Handle(ctx)
+		}
+		if err != nil {
 			return row{}, err
 		}
 	}
@@ -113,6 +140,9 @@ func (s settings) run(ctx context.Context, seed int, out io.Writer) (r row, err 
 	return r, err
 }
 
+// lastSeconds is how many seconds at the end are compared to as many at the beginning.
+const lastSeconds = 10
+
 // row makes a row of the kind of transactions that counts. Fairness is among the workers of
 // that kind; requests are those of all.
 func (s settings) row(result *load.Result, seed int) row {
@@ -130,8 +160,10 @@ func (s settings) row(result *load.Result, seed int) row {
 		Store: s.Bucket.String(), Scenario: s.Scenario, Processes: s.Processes,
 		Workers: s.Workers, Keys: s.Keys, Overlap: s.Overlap, Seed: seed,
 		Seconds: seconds, Commits: k.Count, PerSecond: rate, PerPut: rate * s.PutMs / 1000,
-		Groups: float64(all.Groups) / seconds,
-		Mean:   k.Mean(), P10: k.Quantile(0.1), P50: k.Quantile(0.5), P90: k.Quantile(0.9),
+		Groups:  float64(all.Groups) / seconds,
+		Others:  float64(result.Count()-k.Count) / seconds,
+		Lasting: k.Lasting(lastSeconds, result.Time),
+		Mean:    k.Mean(), P10: k.Quantile(0.1), P50: k.Quantile(0.5), P90: k.Quantile(0.9),
 		P95: k.Quantile(0.95), P99: k.Quantile(0.99),
 		Max: k.Max(), Slowest: slowest, Fastest: fastest, Retries: per(all.Retries),
 		Gets: all.Gets, Unchanged: all.NotModified, Puts: all.Puts, PutsPer: per(all.Puts),

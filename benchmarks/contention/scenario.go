@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
@@ -22,17 +25,29 @@ type scenario struct {
 	step func(s settings, preload *int) load.Step
 }
 
-// tenKeys is the size of the transaction that eight direct writers disturb.
-const tenKeys = 10
-
 var scenarios = []scenario{
 	{"update", "each worker updates -keys keys, shared or its own by -overlap",
-		[]string{"update"}, update},
+		[]string{"update"}, jobs(update)},
 	{"ten", "one process updates 10 keys, the others one of them each",
-		[]string{"update of 10 keys", "direct write"}, ten},
+		[]string{"update of 10 keys", "direct write"}, jobs(ten)},
 	{"insert", "each worker makes new keys", []string{"insert"}, insert},
 	{"read", "the first process reads, of the -keys that the others update",
 		[]string{"strong read", "update"}, read},
+	{"first", "all update; the first process is slow, by -far and -body",
+		[]string{"update of the first", "update"}, jobs(first)},
+	{"common", "each updates one key that all share, and one of 5000",
+		[]string{"update"}, jobs(common)},
+	{"zipf", "each updates 3 to 5 of 10 000 keys, some of them hot",
+		[]string{"update"}, jobs(zipf)},
+	{"view", "the last 10 update 2 of 200 keys, the others view 100",
+		[]string{"view", "update"}, jobs(view)},
+	{"claim", "each takes the first job that a scan finds", []string{"claim"}, claim},
+	{"queue", "half put into a queue with head and tail, half get",
+		[]string{"get", "put"}, queue},
+	{"read3", "each reads 3 of 20 keys and updates one, with Lock by -lock",
+		[]string{"update"}, jobs(read3)},
+	{"cold", "each reads 5 unseen keys, and updates a sixth",
+		[]string{"update"}, jobs(cold)},
 }
 
 func scenarioOf(name string) (scenario, error) {
@@ -42,35 +57,6 @@ func scenarioOf(name string) (scenario, error) {
 		}
 	}
 	return scenario{}, fmt.Errorf("no scenario %q", name)
-}
-
-// update: shared keys are 0 to Keys-1; those of each worker follow.
-func update(s settings, preload *int) load.Step {
-	*preload = s.Keys * (1 + s.Processes*s.Workers)
-	return func(ctx context.Context, w *load.Worker) (int, error) {
-		keys := make([]int, s.Keys)
-		for i := range keys {
-			keys[i] = i
-			if w.Random.IntN(100) >= s.Overlap {
-				keys[i] += s.Keys * (1 + w.ID)
-			}
-		}
-		return 0, updateKeys(ctx, w.DB, keys...)
-	}
-}
-
-func ten(_ settings, preload *int) load.Step {
-	*preload = tenKeys
-	all := make([]int, tenKeys)
-	for i := range all {
-		all[i] = i
-	}
-	return func(ctx context.Context, w *load.Worker) (int, error) {
-		if w.Process == 0 {
-			return 0, updateKeys(ctx, w.DB, all...)
-		}
-		return 1, updateKeys(ctx, w.DB, w.ID%tenKeys)
-	}
 }
 
 func insert(_ settings, _ *int) load.Step {
@@ -83,36 +69,92 @@ func insert(_ settings, _ *int) load.Step {
 
 func read(s settings, preload *int) load.Step {
 	*preload = s.Keys
-	keys := make([]int, s.Keys)
-	for i := range keys {
-		keys[i] = i
-	}
+	keys := upTo(s.Keys)
 	return func(ctx context.Context, w *load.Worker) (int, error) {
 		if w.Process == 0 {
 			_, err := bucket.Collection(w.DB).Read(ctx, bucket.Key(w.Done%s.Keys))
 			return 0, err
 		}
-		return 1, updateKeys(ctx, w.DB, keys...)
+		return 1, job{update: keys}.run(ctx, w.DB)
 	}
 }
 
-// updateKeys reads keys, in parallel, and writes them.
-func updateKeys(ctx context.Context, db *strictkv.DB, numbers ...int) error {
-	c := bucket.Collection(db)
-	keys := make([]strictkv.Key, len(numbers))
-	for i, n := range numbers {
-		keys[i] = c.Key(bucket.Key(n))
+// jobMax is how many jobs there are to claim: more than anybody can.
+const jobMax = 5000
+
+// claim takes a job as many do who have no better queue: it looks for the first, and moves it
+// elsewhere.
+func claim(_ settings, preload *int) load.Step {
+	*preload = jobMax
+	return func(ctx context.Context, w *load.Worker) (int, error) {
+		todo, done := bucket.Collection(w.DB), w.DB.Collection([]byte("claimed"))
+		return 0, w.DB.Tx(ctx, func(tx *strictkv.Tx) error {
+			for item, err := range tx.Scan(todo, strictkv.Range{Limit: 1}) {
+				if err != nil {
+					return err
+				}
+				if err := tx.Delete(todo, item.Key); err != nil {
+					return err
+				}
+				return tx.Insert(done, item.Key, item.Value)
+			}
+			return nil
+		})
 	}
-	return db.Tx(ctx, func(tx *strictkv.Tx) error {
-		for i, r := range tx.ReadMulti(keys...) {
-			if r.Err != nil {
-				return r.Err
-			}
-			r.Value[0]++
-			if err := tx.Write(c, keys[i].Key, r.Value); err != nil {
-				return err
-			}
+}
+
+// queue: two keys count what was put and what was got. Who finds nothing tries again later.
+func queue(s settings, _ *int) load.Step {
+	const pause = 100 * time.Millisecond
+	head, tail := []byte("head"), []byte("tail")
+	count := func(tx *strictkv.Tx, c *strictkv.Collection, key []byte) (n int, err error) {
+		v, err := tx.Read(c, key)
+		switch {
+		case errors.Is(err, strictkv.ErrNotFound):
+			return 0, nil
+		case err != nil:
+			return 0, err
 		}
-		return nil
-	})
+		return strconv.Atoi(string(v))
+	}
+	put := func(tx *strictkv.Tx, c *strictkv.Collection) error {
+		n, err := count(tx, c, tail)
+		if err != nil {
+			return err
+		}
+		return errors.Join(tx.Insert(c, bucket.Key(n), make([]byte, valueSize)),
+			tx.Write(c, tail, []byte(strconv.Itoa(n+1))))
+	}
+	get := func(tx *strictkv.Tx, c *strictkv.Collection) (empty bool, err error) {
+		n, err := count(tx, c, head)
+		if err != nil {
+			return false, err
+		}
+		if end, err := count(tx, c, tail); err != nil || n >= end {
+			return true, err
+		}
+		if _, err := tx.Read(c, bucket.Key(n)); err != nil {
+			return false, err
+		}
+		return false, errors.Join(tx.Delete(c, bucket.Key(n)),
+			tx.Write(c, head, []byte(strconv.Itoa(n+1))))
+	}
+	return func(ctx context.Context, w *load.Worker) (int, error) {
+		c := bucket.Collection(w.DB)
+		if w.Process >= s.Processes/2 {
+			return 1, w.DB.Tx(ctx, func(tx *strictkv.Tx) error { return put(tx, c) })
+		}
+		for ctx.Err() == nil {
+			empty := false
+			err := w.DB.Tx(ctx, func(tx *strictkv.Tx) (err error) {
+				empty, err = get(tx, c)
+				return err
+			})
+			if err != nil || !empty {
+				return 0, err
+			}
+			time.Sleep(pause)
+		}
+		return 0, ctx.Err()
+	}
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/strictkv/strictkv/benchmarks/internal/raw"
 )
 
-// requestMax bounds a simulated request, none of which takes nearly as long. Virtual time
+// requestMax bounds a simulated request, none of which takes nearly as long, unless writes wait
+// for their turn. Virtual time
 // keeps timers that were stopped until they would have fired: with the 30 s that a handle
 // has by default, those of all requests would be a fifth of the heap.
 const requestMax = 3 * time.Second
@@ -72,7 +73,7 @@ func (b *Bucket) Handle(ctx context.Context, opts ...strictkv.Option) (*strictkv
 	if err != nil {
 		return nil, err
 	}
-	if b.sim != nil {
+	if b.sim != nil && !b.profile.InTurn {
 		opts = append(opts, strictkv.WithRequests(strictkv.Requests{Timeout: requestMax}))
 	}
 	db, err := strictkv.Open(ctx, b.name, way, opts...)
@@ -81,6 +82,19 @@ func (b *Bucket) Handle(ctx context.Context, opts ...strictkv.Option) (*strictkv
 	}
 	b.handles = append(b.handles, db)
 	return db, nil
+}
+
+// FarHandle is Handle for a process far away from a simulated store: its requests take so many
+// times as long.
+func (b *Bucket) FarHandle(ctx context.Context, times float64) (*strictkv.DB, error) {
+	if b.sim == nil {
+		return nil, errors.New("open a far handle: the store is a real one")
+	}
+	far := *b
+	far.sim = simulated.New(b.objects, nil, b.profile.Times(times))
+	db, err := far.Handle(ctx)
+	b.handles = far.handles
+	return db, err
 }
 
 // Handles returns those that are open.

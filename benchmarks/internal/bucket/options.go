@@ -47,6 +47,11 @@ type Options struct {
 	Constant time.Duration
 	// Throttle limits the simulated store to one write per second and object.
 	Throttle bool
+	// InTurn lets the writes beyond that wait, in order, instead of being refused.
+	InTurn bool
+	// Tails makes one in a hundred requests to a simulated store take ten times as long, and
+	// one write in a hundred be refused as too frequent.
+	Tails bool
 	// URL is that of a real store, see package bucketurl; it overrides Profile.
 	URL string
 	// Server is the name of a stand-in that Start starts; URL is then that of a bucket in it.
@@ -77,7 +82,10 @@ func (o Options) latencies() (p simulated.Profile, err error) {
 	default:
 		return p, fmt.Errorf("no profile %q", o.Profile)
 	}
-	p.OneWritePerSecond = o.Throttle
+	p.OneWritePerSecond, p.InTurn = o.Throttle || o.InTurn, o.InTurn
+	if o.Tails {
+		p.TailIn, p.TailTimes, p.BusyIn = 100, 10, 100
+	}
 	return p, nil
 }
 
@@ -104,8 +112,18 @@ func (o Options) String() string {
 		return o.Server
 	case !o.Virtual():
 		return scheme
-	case o.Throttle:
-		return o.Profile + ", throttled"
 	}
-	return o.Profile
+	name := o.Profile
+	if o.Constant > 0 {
+		name = o.Constant.String()
+	}
+	switch {
+	case o.InTurn:
+		return name + ", writes in turn"
+	case o.Throttle:
+		return name + ", throttled"
+	case o.Tails:
+		return name + ", with tails"
+	}
+	return name
 }

@@ -146,6 +146,7 @@ func (r *run) record(w *Worker, kind int, began time.Time, err error) error {
 	}
 	if r.open {
 		r.result.Kinds[kind].Count++
+		r.result.Kinds[kind].ended(time.Since(r.began))
 		r.result.Workers[w.ID]++
 	}
 	if r.open || r.closed {

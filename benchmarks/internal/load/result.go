@@ -32,7 +32,30 @@ type Kind struct {
 	// Count is how many ended in the time that counts.
 	Count int64
 
+	seconds   []int64                 // how many ended in each second
 	latencies *hdrhistogram.Histogram // in microseconds
+}
+
+// ended counts one that did so after a time.
+func (k *Kind) ended(after time.Duration) {
+	for i := int(after / time.Second); len(k.seconds) <= i; {
+		k.seconds = append(k.seconds, 0)
+	}
+	k.seconds[int(after/time.Second)]++
+}
+
+// Lasting compares how many ended in the last seconds to how many did in the first: 1 is a
+// load that neither slows down nor speeds up.
+func (k *Kind) Lasting(seconds int, all time.Duration) float64 {
+	sum := func(from int) (n int64) {
+		for i := from; i < from+seconds; i++ {
+			if i >= 0 && i < len(k.seconds) {
+				n += k.seconds[i]
+			}
+		}
+		return n
+	}
+	return float64(sum(int(all/time.Second)-seconds)) / float64(max(sum(0), 1))
 }
 
 func newResult(kinds []string, workers int) *Result {
