@@ -132,8 +132,8 @@ var bugs = []bug{
 	},
 	{
 		"an error of the function returned without validation", "internal/txn/reads.go",
-		`	if !t.valid(reads, tx.spans) {`,
-		`	if ferr == nil && !t.valid(reads, tx.spans) {`, "",
+		`	if exists || !t.valid(reads, tx.spans) {`,
+		`	if ferr == nil && (exists || !t.valid(reads, tx.spans)) {`, "",
 	},
 	{
 		"an unknown commit write taken for failure", "internal/commit/validate.go",
