@@ -152,6 +152,17 @@ func (m *Member) tells(tx txid.ID, s store.Snapshot, refused bool) cell.Evidence
 	return s.Cell.Evidence(string(s.Version), q)
 }
 
+// Beaten reports whether what has refused the member was written by a direct commit, as far as
+// the cell tells.
+func (m *Member) Beaten() bool {
+	c := m.Seen.Cell
+	if c == nil || c.Intent != nil {
+		return false
+	}
+	_, marked := c.Mark(c.Writer)
+	return !marked
+}
+
 // Limits of attempts.
 const (
 	// attemptMax is how long one may last.

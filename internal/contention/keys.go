@@ -36,6 +36,8 @@ type Keys struct {
 type losses struct {
 	n             int
 	last, doubted time.Time
+	// wait is how long own transactions take to commit there.
+	wait time.Duration
 }
 
 // NewKeys returns Keys of which none is known to be contended.
@@ -95,4 +97,33 @@ func (k *Keys) Doubted(name string) bool {
 	defer k.mu.Unlock()
 	x, known := k.keys[name]
 	return known && k.rt.Now().Sub(x.doubted) < hotFor
+}
+
+// Waited notes how old a transaction was when it had committed at a hot key.
+func (k *Keys) Waited(name string, age time.Duration) {
+	if k.known.Load() == 0 {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if x, known := k.keys[name]; known {
+		x.wait = Wait(x.wait, age)
+		x.doubted = k.rt.Now()
+		k.keys[name] = x
+	}
+}
+
+// Pace is how long a transaction of some age leaves the key to others, given the latency of a
+// write.
+func (k *Keys) Pace(name string, age, latency time.Duration) time.Duration {
+	if k.known.Load() == 0 {
+		return 0
+	}
+	k.mu.Lock()
+	x := k.keys[name]
+	k.mu.Unlock()
+	if x.wait == 0 || k.rt.Now().Sub(x.doubted) >= hotFor+x.wait {
+		return 0
+	}
+	return Pace(x.wait, age, latency, k.rt.Uint64())
 }

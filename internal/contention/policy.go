@@ -23,15 +23,8 @@ const (
 	roundsMin = 4
 )
 
-// Limits of escalation.
-const (
-	// escalateAfter is the number of failed attempts after which a transaction takes locks;
-	// tornMax is the number of members that refused those that had placed an intent.
-	escalateAfter = 20
-	tornMax       = 3
-	// raceAfter is how often a lock is refused before several tries of it race.
-	raceAfter = 2
-)
+// raceAfter is how often a lock is refused before several tries of it race.
+const raceAfter = 2
 
 // Yield is how long an attempt leaves a hot key to others, given the latency of a write: less
 // the more attempts have failed, so that those go first who have failed more often.
@@ -73,35 +66,6 @@ func (m Meeting) Grace() time.Duration {
 	}
 	return m.Patience
 }
-
-// Failure is an attempt that came to nothing.
-type Failure struct {
-	// Before is how many of the transaction have before it.
-	Before int
-	// Landed and Refused are how many of its members' writes were.
-	Landed, Refused int
-	// Partial says that a hot member went first.
-	Partial bool
-}
-
-// Torn is how much the attempt counts as torn apart by others: only if some of it had landed. In
-// the first, the values in the cache may have been old: however many those are, they count for
-// one. Behind a hot member they may be once more.
-func (f Failure) Torn() int {
-	switch {
-	case f.Landed == 0:
-		return 0
-	case f.Before == 0:
-		return 1
-	case f.Partial:
-		return min(f.Refused, tornMax-1)
-	}
-	return max(f.Refused, 1)
-}
-
-// Escalates reports whether a transaction is to take locks, of which so many attempts have failed,
-// torn apart so much.
-func Escalates(failures, torn int) bool { return failures >= escalateAfter || torn >= tornMax }
 
 // Races reports whether a lock that was refused so often is to be tried several times at once.
 func Races(refusals int) bool { return refusals >= raceAfter }

@@ -58,23 +58,7 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-func TestEscalation(t *testing.T) {
-	for _, x := range []struct {
-		name string
-		f    Failure
-		torn int
-	}{
-		{"nothing had landed", Failure{Before: 3, Refused: 2}, 0},
-		{"the first, with old values", Failure{Landed: 1, Refused: 4}, 1},
-		{"a later one", Failure{Before: 1, Landed: 1, Refused: 4}, 4},
-		{"killed, or stale, when all had landed", Failure{Before: 1, Landed: 2}, 1},
-		{"behind a hot member", Failure{Before: 1, Landed: 1, Refused: 4, Partial: true}, 2},
-	} {
-		assert.Equal(t, x.torn, x.f.Torn(), x.name)
-	}
-	assert.False(t, Escalates(19, 2))
-	assert.True(t, Escalates(20, 0))
-	assert.True(t, Escalates(0, 3))
+func TestRaces(t *testing.T) {
 	assert.False(t, Races(1))
 	assert.True(t, Races(2))
 }

@@ -13,6 +13,11 @@ import (
 // compactDepth bounds how many full cells may stand in each other's way.
 const compactDepth = 8
 
+// compactMost is how many of a full cell's marks are seen to at once, the oldest: most of their
+// members have been resolved long since, so that it takes one round for all, and the next writers
+// find room. In cells that stand in the way it is one.
+const compactMost = 6
+
 // CompactMarks makes room in a cell that would carry too many marks after a write that
 // folds what is in it and adds extra ones: it helps the oldest marks' transactions
 // by folding what intents of theirs remain, after which those marks can go. Without
@@ -35,22 +40,33 @@ func (r *Resolver) compact(
 			return f, fmt.Errorf("compact marks of %q: %d full cells in a row: %w",
 				r.st.FullName(rd.Name), depth, backend.ErrUnavailable)
 		}
-		tx, members := oldest(rd.Cell, f)
-		if err := r.help(ctx, tx, members, rd.Name, depth); err != nil {
+		most := 1
+		if depth == 0 {
+			most = compactMost
+		}
+		old := oldest(rd.Cell, f, most)
+		err := seam.Each(r.rt, len(old), func(i int) error {
+			return r.help(ctx, old[i].Tx, old[i].Members, rd.Name, depth)
+		})
+		if err != nil {
 			return f, fmt.Errorf("compact marks of %q: %w", r.st.FullName(rd.Name), err)
 		}
 	}
 }
 
-// oldest is the transaction that is to be helped: that of the oldest mark that
-// would stay, or if there is none, of the intent that would leave one.
-func oldest(c *cell.Cell, f cell.Fold) (txid.ID, cell.Members) {
+// oldest are the transactions that are to be helped: those of the oldest marks that would stay,
+// or if there are none, that of the intent that would leave one.
+func oldest(c *cell.Cell, f cell.Fold, most int) []cell.Mark {
+	var old []cell.Mark
 	for _, m := range c.Marks {
-		if !f.Drops(m.Tx) {
-			return m.Tx, m.Members
+		if !f.Drops(m.Tx) && len(old) < most {
+			old = append(old, m)
 		}
 	}
-	return c.Intent.Tx, c.Intent.Members
+	if len(old) == 0 {
+		old = append(old, cell.Mark{Tx: c.Intent.Tx, Members: c.Intent.Members})
+	}
+	return old
 }
 
 // help sees to it that no member of a committed attempt, but perhaps one, holds its

@@ -330,8 +330,8 @@ var branches = []struct {
 		{"a long list that is not known: the primary tells", `k.seen(x, tx, s, false)`, ""},
 	}},
 	{"resolve/compact.go", []branch{
-		{"a full cell: the oldest mark's attempt is helped",
-			`tx, members := oldest(rd.Cell, f)`, ""},
+		{"a full cell: the oldest marks' attempts are helped",
+			`old := oldest(rd.Cell, f, most)`, ""},
 		{"help: a member holds the intent", `return step{fold: rd}`, ""},
 		{"help: a member does not", `r.outcomes.Clear(tx, m.Name)`, ""},
 		{"help with a long list: the primary has it", `m = mark.Members`, ""},

@@ -11,9 +11,8 @@ import (
 	"github.com/strictkv/strictkv/internal/store"
 )
 
-// escalates reports whether the transaction is to take locks. One key alone needs none: to
-// lock it is as difficult as to write it. Locks do not protect ranges: a transaction that
-// has scanned takes none, and gives up those that it has.
+// escalates reports whether the transaction is to take locks. Locks do not protect ranges: a
+// transaction that has scanned takes none, and gives up those that it has.
 func (t *txn) escalates(tx *Tx) bool {
 	if len(tx.spans) > 0 {
 		t.release()
@@ -22,25 +21,59 @@ func (t *txn) escalates(tx *Tx) bool {
 	if t.locks != nil {
 		return true
 	}
-	if !contention.Escalates(t.failures, t.torn) || t.tooWide {
-		return false
-	}
 	n := len(tx.used())
-	return n > 1 && n <= cell.MembersMax
+	return !t.tooWide && n <= cell.MembersMax && contention.Locks(t.toll, n, t.slowRun())
 }
 
-// tear counts how much an attempt was torn apart by others.
-func (t *txn) tear(r commit.Result) {
-	f := contention.Failure{Before: t.failures, Partial: r.Partial}
+// locksFirst reports whether the transaction is to take locks before its function, which is
+// slow, runs again.
+func (t *txn) locksFirst(tx *Tx) bool { return t.slowRun() && t.escalates(tx) }
+
+// slowRun reports whether the function took long when it last ran.
+func (t *txn) slowRun() bool {
+	return contention.Failure{Ran: t.ran, Latency: t.e.st.PutLatency()}.Slow()
+}
+
+// tax adds what a failure means to the transaction's claim on locks.
+func (t *txn) tax(f contention.Failure) {
+	f.First, f.Ran, f.Latency = t.failures == 0, t.ran, t.e.st.PutLatency()
+	t.toll += f.Toll()
+}
+
+// taxDead is tax for a dead attempt.
+func (t *txn) taxDead(r commit.Result) {
+	f := contention.Failure{Partial: r.Partial, Stale: r.Stale}
 	for _, m := range r.Members {
 		switch m.Result {
 		case store.Refused:
 			f.Refused++
+			if m.Beaten() {
+				f.Direct++
+			}
 		case store.Applied:
 			f.Landed++
 		}
 	}
-	t.torn += f.Torn()
+	t.tax(f)
+}
+
+// pace pauses where many want the one key that the transaction writes, and reports whether it
+// has: the function must run again then, as what it has read is old.
+func (t *txn) pace(p *plan) (paused bool, err error) {
+	if p.Kind() != commit.Direct || !t.e.keys.Hot(p.Members[0].Name) {
+		return false, nil
+	}
+	age := t.e.rt.Now().Sub(t.start)
+	d := t.e.keys.Pace(p.Members[0].Name, age, t.e.st.PutLatency())
+	if d == 0 {
+		return false, nil
+	}
+	if err := t.e.rt.Sleep(t.ctx, d); err != nil {
+		return true, err
+	}
+	t.fresh = nil
+	t.rerun(Conflict)
+	return true, nil
 }
 
 // used are the entries that were read or written, in name order.

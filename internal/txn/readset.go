@@ -1,6 +1,8 @@
 package txn
 
 import (
+	"time"
+
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/resolve"
@@ -108,6 +110,17 @@ func (tx *Tx) record(name string) (*entry, error) {
 	return e, err
 }
 
+// waitedLocked counts a request that the function has waited for since it was begun, if not
+// together with another.
+func (tx *Tx) waitedLocked(begun time.Time) {
+	now := tx.t.e.rt.Now()
+	if begun.Before(tx.answered) {
+		begun = tx.answered
+	}
+	tx.waited += now.Sub(begun)
+	tx.answered = now
+}
+
 // request is record, but that the transaction must yet fail with the error if the store has
 // failed. A request may be shared with other readers, and older than the transaction: what
 // was read is validated, but for a read that may be old within a bound.
@@ -122,9 +135,11 @@ func (tx *Tx) request(name string) (e *entry, failed bool, err error) {
 	if tx.t.o.Staleness > 0 {
 		after = tx.t.begun
 	}
+	begun := tx.t.e.rt.Now()
 	rd, err := tx.t.e.rs.Shared(tx.t.ctx, name, after)
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
+	tx.waitedLocked(begun)
 	if uerr := tx.usableLocked(); uerr != nil {
 		return nil, false, uerr
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
@@ -25,9 +26,12 @@ type Tx struct {
 	room    [2]*entry         // for entries, mostly
 	index   map[string]*entry // of entries, once there are many
 	ranges
-	done    bool
-	failure error // sticks, and is returned once the reads are valid
-	broken  error // sticks, and is returned at once: the store failed
+	// waited is how long the function has waited for requests, until the time answered.
+	waited   time.Duration
+	answered time.Time
+	done     bool
+	failure  error // sticks, and is returned once the reads are valid
+	broken   error // sticks, and is returned at once: the store failed
 	// vanished is what has taken the place of values that were gone when the function
 	// asked for them.
 	vanished []resolve.Reading

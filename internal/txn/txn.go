@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/latch"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
@@ -75,9 +76,12 @@ type txn struct {
 	fresh map[string]resolve.Reading
 	// listed is what the last validation has listed, for the same.
 	listed []*scan.Listing
-	// failures counts attempts that came to nothing; torn is how much those were torn apart
-	// of which some intent had landed.
-	failures, torn int
+	// failures counts attempts that came to nothing; toll is what those add up to as a claim on
+	// locks (contention.Failure). The last run of the function took ran, without its requests.
+	failures, toll int
+	ran            time.Duration
+	// paced says that it has paused before its first attempt, or need not.
+	paced bool
 	// why is the cause of the next run of the function.
 	why Retry
 	// blocks counts those that a store refused at the version that it reports.
@@ -109,7 +113,9 @@ type txn struct {
 func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
 	tx := &Tx{t: t, why: t.why, fresh: t.fresh, ranges: ranges{known: t.listed}}
 	t.listed = nil
+	began := t.e.rt.Now()
 	ferr := tx.call(fn)
+	t.ran = t.e.rt.Now().Sub(began) - tx.waited
 	if errors.Is(ferr, errNobody) {
 		return true, ferr
 	}
@@ -166,8 +172,11 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 			return true, err
 		case p.stale:
 			t.rerun(StaleRead)
-			err := t.failed()
-			return err != nil, err
+			t.tax(contention.Failure{Stale: true})
+			if err := t.failed(); err != nil || !t.locksFirst(tx) {
+				return err != nil, err
+			}
+			continue
 		case needless(p.Members):
 			readAll(p.writes, p.Members)
 			return t.finishReads(tx, nil)
@@ -177,17 +186,32 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 		} else if made {
 			continue
 		}
+		if !t.paced && t.failures == 0 {
+			t.paced = true
+			if paused, err := t.pace(p); err != nil || paused {
+				return err != nil, err
+			}
+		}
 		r := t.e.commits.Commit(t.ctx, &p.Plan)
 		if r.Outcome == commit.Withdrawn {
 			t.startStale(p)
 			return r.Err != nil, r.Err
 		}
 		if done, err := t.conclude(r); done {
+			if err == nil && p.Kind() == commit.Direct {
+				t.e.keys.Waited(p.Members[0].Name, t.e.rt.Now().Sub(t.start))
+			}
 			return true, err
 		}
 		t.learn(p)
 		if err := t.blocked(p.Members); err != nil {
 			return true, err
+		}
+		if t.locksFirst(tx) {
+			continue
+		}
+		if paused, err := t.pace(p); err != nil || paused {
+			return err != nil, err
 		}
 		rerun, err := t.refresh(p, r)
 		if err != nil || rerun {
@@ -224,7 +248,7 @@ func (t *txn) mourn(r commit.Result) {
 	if r.Listed != nil {
 		t.listed = r.Listed
 	}
-	t.tear(r)
+	t.taxDead(r)
 }
 
 // leave ends the transaction: it hands to the background what attempts have left in cells.

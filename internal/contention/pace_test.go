@@ -1,0 +1,44 @@
+package contention_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/strictkv/strictkv/internal/contention"
+)
+
+// TestPace: who is young pauses, about half of the time left; who is near its turn does not.
+func TestPace(t *testing.T) {
+	const latency, s = 70 * time.Millisecond, time.Second
+	for name, tc := range map[string]struct {
+		wait, age   time.Duration
+		least, most time.Duration
+	}{
+		"nothing known":   {0, 0, 0, 0},
+		"a few rivals":    {s, 0, 0, 0},
+		"a crowd":         {10 * s, 0, 2400 * time.Millisecond, 4100 * time.Millisecond},
+		"half way":        {10 * s, 4 * s, 900 * time.Millisecond, 1700 * time.Millisecond},
+		"at the front":    {10 * s, 6 * s, 0, 0},
+		"older than that": {10 * s, 60 * s, 0, 0},
+		"a huge crowd":    {1000 * s, 0, 3700 * time.Millisecond, 6300 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, random := range []uint64{0, 1, math.MaxInt64, math.MaxUint64} {
+				d := contention.Pace(tc.wait, tc.age, latency, random)
+				assert.GreaterOrEqual(t, d, tc.least)
+				assert.LessOrEqual(t, d, tc.most)
+			}
+		})
+	}
+}
+
+// TestWait falls at once, and rises slowly.
+func TestWait(t *testing.T) {
+	const s = time.Second
+	assert.Equal(t, 7*s, contention.Wait(0, 7*s))
+	assert.Equal(t, s, contention.Wait(7*s, s))
+	assert.Equal(t, 3*s, contention.Wait(2*s, 60*s))
+}
