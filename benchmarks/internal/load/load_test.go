@@ -105,3 +105,10 @@ func TestFairness(t *testing.T) {
 	slowest, fastest = load.Fairness([]int64{0, 0})
 	assert.Zero(t, slowest+fastest)
 }
+
+// TestLasting compares the end of a load to its beginning.
+func TestLasting(t *testing.T) {
+	r, err := load.Run(t.Context(), load.Options{Workers: 1}, []string{"none"}, nil)
+	require.NoError(t, err)
+	assert.Zero(t, r.Kinds[0].Lasting(10, time.Minute))
+}
