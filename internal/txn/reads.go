@@ -13,7 +13,7 @@ import (
 // runs again.
 func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 	reads := tx.reads()
-	if !t.valid(reads, tx.spans) {
+	if !t.valid(tx, reads) {
 		must := reads
 		if len(tx.spans) == 0 {
 			must = reads[:len(reads)-t.exempt(reads)]
@@ -30,6 +30,9 @@ func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 			err := t.failed()
 			return err != nil, err
 		}
+	}
+	if tx.ends() <= t.e.st.Clock() {
+		return t.again(tx)
 	}
 	if ferr != nil {
 		t.e.stats.Failed.Add(1)
@@ -98,6 +101,9 @@ func (t *txn) exempt(reads []*commit.Read) int {
 			return 0
 		}
 	}
+	if !proven(reads, t.e.st.ClockAt(reads[end].Base.Until)) {
+		return 0
+	}
 	return 1
 }
 
@@ -111,8 +117,11 @@ func (t *txn) longAgo(exempt []*commit.Read) bool {
 // snapshot reports whether all values are known to have been current at one instant
 // within the staleness bound.
 func (t *txn) snapshot(reads []*commit.Read) bool {
-	if len(reads) < 2 {
-		return true // reading it has seen to the bound
+	switch len(reads) {
+	case 0:
+		return true
+	case 1: // reading it has seen to the bound
+		return proven(reads, t.e.st.ClockAt(reads[0].Base.Until))
 	}
 	since, until := reads[0].Base.Since, reads[0].Base.Until
 	for _, r := range reads {
@@ -127,5 +136,6 @@ func (t *txn) snapshot(reads []*commit.Read) bool {
 			until = r.Base.Until
 		}
 	}
-	return !since.After(until) && t.e.st.Fresh(until, t.start, t.o.Staleness)
+	return !since.After(until) && t.e.st.Fresh(until, t.start, t.o.Staleness) &&
+		proven(reads, t.e.st.ClockAt(until))
 }
