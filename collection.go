@@ -1,12 +1,14 @@
 package strictkv
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/txn"
 )
 
 // Collection is a set of keys, and of further collections. It needs no creation.
@@ -64,24 +66,42 @@ func (c *Collection) Read(ctx context.Context, key []byte) ([]byte, error) {
 func (c *Collection) ReadWeak(
 	ctx context.Context, key []byte, maxStaleness time.Duration,
 ) ([]byte, error) {
+	v, _, err := c.read(ctx, key, maxStaleness)
+	return v, err
+}
+
+// ReadItem is Read that tells also which version the value has, and when it expires.
+func (c *Collection) ReadItem(ctx context.Context, key []byte) (Item, error) {
+	v, a, err := c.read(ctx, key, 0)
+	if err != nil {
+		return Item{}, err
+	}
+	return newItem(bytes.Clone(key), v, a), nil
+}
+
+func (c *Collection) read(
+	ctx context.Context, key []byte, maxStaleness time.Duration,
+) ([]byte, txn.About, error) {
 	name, err := c.cell(key)
 	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", key, err)
+		return nil, txn.About{}, fmt.Errorf("read %q: %w", key, err)
 	}
 	if err := c.db.begin(); err != nil {
-		return nil, err
+		return nil, txn.About{}, err
 	}
 	defer c.db.end()
-	v, err := c.db.engine.Read(ctx, name, maxStaleness)
+	v, a, err := c.db.engine.Read(ctx, name, maxStaleness)
 	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", key, err)
+		return nil, txn.About{}, fmt.Errorf("read %q: %w", key, err)
 	}
-	return v, nil
+	return v, a, nil
 }
 
 // Write sets the value of a key. It is a DB.Tx of its own.
-func (c *Collection) Write(ctx context.Context, key, value []byte) error {
-	return c.db.Tx(ctx, func(tx *Tx) error { return tx.Write(c, key, value) })
+func (c *Collection) Write(
+	ctx context.Context, key, value []byte, opts ...WriteOption,
+) error {
+	return c.db.Tx(ctx, func(tx *Tx) error { return tx.Write(c, key, value, opts...) })
 }
 
 // Delete removes a key; it is nil if there is none. It is a DB.Tx of its own.
@@ -91,8 +111,10 @@ func (c *Collection) Delete(ctx context.Context, key []byte) error {
 
 // Insert sets the value of a key that has none, else it fails with ErrExists. It is a
 // DB.Tx of its own.
-func (c *Collection) Insert(ctx context.Context, key, value []byte) error {
-	return c.db.Tx(ctx, func(tx *Tx) error { return tx.Insert(c, key, value) })
+func (c *Collection) Insert(
+	ctx context.Context, key, value []byte, opts ...WriteOption,
+) error {
+	return c.db.Tx(ctx, func(tx *Tx) error { return tx.Insert(c, key, value, opts...) })
 }
 
 // Remove is what the function of Collection.Update returns as its error to delete the key. No
@@ -102,8 +124,9 @@ var Remove = errors.New("strictkv: remove the key") //nolint:staticcheck // it i
 // Update replaces the value of a key by what fn makes of it. fn gets nil for a key that
 // has none. If it returns Remove, the key is deleted; with any other error nothing happens,
 // and Update returns that. A nil value without an error is refused as ErrInvalid, since it is
-// more often forgotten than meant: an empty value is []byte{}. fn may be run several times. It
-// is a DB.Tx of its own, without end but ctx's.
+// more often forgotten than meant: an empty value is []byte{}. A value expires when the one that
+// it replaces would have. fn may be run several times. It is a DB.Tx of its own, without end but
+// ctx's.
 func (c *Collection) Update(
 	ctx context.Context, key []byte, fn func(old []byte) ([]byte, error),
 ) error {
@@ -128,6 +151,6 @@ func (c *Collection) Update(
 			return fmt.Errorf("update %q: the function returned neither a value nor an error: "+
 				"to delete the key, return strictkv.Remove: %w", key, ErrInvalid)
 		}
-		return tx.Write(c, key, v)
+		return tx.Write(c, key, v, ExpireAt(tx.expires(c, key)))
 	})
 }

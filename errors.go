@@ -37,6 +37,9 @@ var (
 	ErrInDoubt = txn.ErrInDoubt
 	// ErrTooLarge: a value, or the number of keys written; see SizeError. Don't retry.
 	ErrTooLarge = txn.ErrTooLarge
+	// ErrVersion: Tx.Require of a version that the key does not have; see VersionError. Don't
+	// retry before the key has been read again.
+	ErrVersion = txn.ErrVersion
 	// ErrInvalidKey: a key or the name of a collection; see KeyError. Don't retry.
 	ErrInvalidKey = keyspace.ErrInvalidKey
 	// ErrInvalid: some other argument is not allowed: the name of a database, a nil
@@ -87,6 +90,18 @@ func (e *SizeError) Error() string { return (*txn.SizeError)(e).Error() }
 // Is makes the error match ErrTooLarge.
 func (e *SizeError) Is(target error) bool { return target == ErrTooLarge }
 
+// VersionError tells which version Tx.Require has found, and which it was to find; the zero
+// Version is that of a key without a value. It matches ErrVersion.
+type VersionError struct{ Want, Found Version }
+
+// Error tells both versions.
+func (e *VersionError) Error() string {
+	return (&txn.VersionError{Want: e.Want.writer, Found: e.Found.writer}).Error()
+}
+
+// Is makes the error match ErrVersion.
+func (e *VersionError) Is(target error) bool { return target == ErrVersion }
+
 // CorruptError tells the object that is damaged: Object is its full name in the bucket, Err
 // what is wrong with it. It matches ErrCorrupt. Adapters return it as well.
 type CorruptError = backend.CorruptError
@@ -103,7 +118,10 @@ func public(err error) error {
 func retyped(err error) error {
 	var key *keyspace.KeyError
 	var size *txn.SizeError
+	var version *txn.VersionError
 	switch {
+	case errors.As(err, &version):
+		return &VersionError{Want: Version{version.Want}, Found: Version{version.Found}}
 	case errors.As(err, &key):
 		return (*KeyError)(key)
 	case errors.As(err, &size):

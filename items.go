@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/strictkv/strictkv/internal/scan"
+	"github.com/strictkv/strictkv/internal/txn"
 )
 
 // walkProgressEvery is how many keys are listed between two calls of Progress.
@@ -51,7 +52,7 @@ func newWalk(opts []WalkOption) (walk, error) {
 // keys. Each item was current at an instant within the loop and before it was yielded,
 // but no two need have been at the same one. A key that has a value from the loop's
 // beginning to its end is yielded exactly once; whether one is that is created or deleted
-// meanwhile, is left open. For a snapshot use DB.View with Tx.Scan.
+// meanwhile, or expires, is left open. For a snapshot use DB.View with Tx.Scan.
 //
 // Values are read many in parallel, ahead of the loop: by 1024 keys or 16 MiB at most, so
 // that in a loop that takes long, an item may be as old as what came in that time. Memory does
@@ -92,6 +93,7 @@ func (w *walk) items(
 	if err != nil {
 		return err
 	}
+	now := c.db.st.Clock()
 	walker := scan.New(c.db.st, c.db.rs).Walk(ctx, cells, scan.WalkOptions{Since: c.db.st.Tick()})
 	defer walker.Stop()
 	for r.Limit == 0 || w.Done < int64(r.Limit) {
@@ -103,7 +105,7 @@ func (w *walk) items(
 			break
 		}
 		w.listed(int64(walker.Listed()))
-		if !found.Present() {
+		if !found.PresentAt(now) {
 			continue
 		}
 		item, err := c.item(found, r.KeysOnly)
@@ -143,7 +145,8 @@ func (c *Collection) item(found scan.Item, keyOnly bool) (Item, error) {
 	if data == nil {
 		data = found.Value().Data
 	}
-	return Item{Key: key, Value: append(make([]byte, 0, len(data)), data...)}, nil
+	value := append(make([]byte, 0, len(data)), data...)
+	return newItem(key, value, txn.About{Writer: found.Writer(), Expires: found.Expires()}), nil
 }
 
 // Collections yields the names of the collections of the database that are not empty: those

@@ -1,7 +1,9 @@
 package strictkv
 
 import (
+	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/strictkv/strictkv/cache"
@@ -186,6 +188,64 @@ func WithLogger(l *slog.Logger) Option {
 		}
 	}
 }
+
+// WriteOption configures one Write or Insert.
+type WriteOption interface {
+	applyWrite(*writing) error
+}
+
+// writing is what WriteOptions say.
+type writing struct{ expires int64 }
+
+func newWriting(opts []WriteOption) (w writing, err error) {
+	for _, opt := range opts {
+		if opt == nil {
+			return w, fmt.Errorf("nil option: %w", ErrInvalid)
+		}
+		if err := opt.applyWrite(&w); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+type expireAt time.Time
+
+// expiresMax is the last instant that a value can expire at.
+var expiresMax = time.Unix(0, math.MaxInt64)
+
+func (e expireAt) applyWrite(w *writing) error {
+	t := time.Time(e)
+	switch {
+	case t.IsZero():
+		w.expires = 0
+	case t.Before(time.Unix(0, 1)) || t.After(expiresMax):
+		return fmt.Errorf("expire at %v: want a time from 1970 to 2262: %w", t, ErrInvalid)
+	default:
+		w.expires = t.UnixNano()
+	}
+	return nil
+}
+
+// ExpireAt makes a value expire: from t on the key has none, for every read, scan and Insert, and
+// some time later a DB.Sweep removes it. Without it, or with the zero time, a value stays, also
+// where it replaces one that would have expired. Any other time before 1970, or after 2262, is
+// refused with ErrInvalid; one that has passed already is allowed.
+//
+// The store's clock decides, as far as its answers have told the handle: so processes with wrong
+// clocks agree. A value is not due before that clock says so. It may be seen for as long
+// afterwards as an answer takes on its way, and by a second more, as stores tell their time in
+// seconds. A transaction decides by one instant what is due, and commits only if what it has seen
+// is not due by then.
+//
+// On Cloud Storage and in a folder answers to writes alone tell the time: a handle that has not
+// written yet goes by the clock of its process. Two may then disagree about a value for as long
+// as their clocks differ; what they commit is conditional on the key as it is in any case.
+//
+// A key that expires costs more: scans read each such key that is not in the cache, even for keys
+// alone; and a transaction that writes a key which it has read, and which is due within a quarter
+// of an hour, takes one or two rounds more.
+func ExpireAt(t time.Time) WriteOption { return expireAt(t) }
 
 // TxOption configures one DB.Tx.
 type TxOption interface{ applyTx(*txn.Options) }

@@ -2,10 +2,14 @@ package strictkv
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/strictkv/strictkv/internal/scan"
+	"github.com/strictkv/strictkv/internal/txid"
+	"github.com/strictkv/strictkv/internal/txn"
 )
 
 // Range is a part of a collection, in the order of its keys, and how to go through it. The
@@ -22,7 +26,7 @@ type Range struct {
 	// Limit is how many keys are wanted; 0 is all.
 	Limit int
 	// KeysOnly leaves the values out. It reads no cells but those that a transaction has
-	// just written.
+	// just written, and of keys that expire.
 	KeysOnly bool
 }
 
@@ -32,6 +36,65 @@ type Item struct {
 	Key []byte
 	// Value is nil only if keys alone were wanted.
 	Value []byte
+	// Version is the value's. It is zero if keys alone were wanted, or the transaction itself has
+	// written the value.
+	Version Version
+	// Expires is when the value expires, if ExpireAt was given; else, or if keys alone were wanted,
+	// it is zero.
+	Expires time.Time
+}
+
+// newItem is what the user sees of a key that has a value.
+func newItem(key, value []byte, a txn.About) Item {
+	return Item{
+		Key: key, Value: value, Version: Version{a.Writer}, Expires: instant(a.Expires),
+	}
+}
+
+// instant is a time in nanoseconds since 1970, zero for none.
+func instant(nanoseconds int64) time.Time {
+	if nanoseconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanoseconds)
+}
+
+// Version is an opaque token of a value of a key, to be compared with == : it changes with every
+// write of the key, to an equal value too, and with nothing else. So it serves as the ETag of a
+// resource, and, with Tx.Require, for a compare-and-set over several requests. Values that one
+// transaction has written have the same. The zero Version is that of a key without a value.
+type Version struct{ writer txid.ID }
+
+// IsZero reports whether v is the Version of a key that has no value.
+func (v Version) IsZero() bool { return v.writer.IsZero() }
+
+// String is v as 32 hexadecimal digits; nothing for the zero Version. The form is stable.
+func (v Version) String() string {
+	if v.IsZero() {
+		return ""
+	}
+	return v.writer.String()
+}
+
+// ParseVersion is the inverse of Version.String. What that can't return is refused with
+// ErrInvalid.
+func ParseVersion(s string) (Version, error) {
+	var v Version
+	n, err := hex.Decode(v.writer[:], []byte(s[:min(len(s), 2*len(v.writer))]))
+	if s != v.String() || err != nil || n != 0 && n != len(v.writer) {
+		return Version{}, fmt.Errorf("version %.40q: want 32 lower-case hexadecimal digits: %w",
+			s, ErrInvalid)
+	}
+	return v, nil
+}
+
+// MarshalText is String, for encodings such as JSON.
+func (v Version) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText is ParseVersion.
+func (v *Version) UnmarshalText(text []byte) (err error) {
+	*v, err = ParseVersion(string(text))
+	return err
 }
 
 // Prefix is the range of all keys that begin with p.
@@ -115,13 +178,16 @@ func (tx *Tx) scan(c *Collection, r Range, yield func(Item) bool) error {
 		return tx.tx.Fail(err)
 	}
 	var broken error
-	err = tx.tx.Scan(within, func(name string, value []byte) bool {
-		key, err := c.path.Key(name)
+	err = tx.tx.Scan(within, func(x txn.Item) bool {
+		key, err := c.path.Key(x.Name)
 		if err != nil {
 			broken = tx.tx.Fail(err)
 			return false
 		}
-		return yield(Item{Key: key, Value: value})
+		if r.KeysOnly {
+			return yield(Item{Key: key})
+		}
+		return yield(newItem(key, x.Value, x.About))
 	})
 	if err == nil {
 		err = broken

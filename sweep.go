@@ -44,6 +44,8 @@ type SweepReport struct {
 	Objects, Bytes int64
 	// Settled counts the abandoned intents that were resolved.
 	Settled int64
+	// Expired counts the values that were due, and have been deleted.
+	Expired int64
 	// Condemned counts the tombstones that were announced to be removed by a sweep that
 	// comes a horizon later, and Tombstones those that were removed.
 	Condemned, Tombstones int64
@@ -53,7 +55,8 @@ type SweepReport struct {
 	// Clocks counts the objects that were removed which sweeps had left that crashed while
 	// they asked for the store's time.
 	Clocks int64
-	// Waiting counts tombstones and intents that are not old enough.
+	// Waiting counts tombstones and intents that are not old enough; values that expire, and are
+	// less than a minute old, among them.
 	Waiting int64
 	// Changed counts objects that others wrote or removed meanwhile.
 	Changed int64
@@ -66,15 +69,15 @@ type SweepReport struct {
 }
 
 // Sweep removes the garbage of the database: it settles intents that are over a minute
-// old, whose processes have died, removes external values that no key refers to, and
-// removes the tombstones of deleted keys, in two steps: a sweep condemns a tombstone that
-// is older than the horizon, and another removes it if that was a horizon ago and the key
-// has not been used since. Run it once a day. Where Stats tell that the store
+// old, whose processes have died, deletes values that have expired, removes external values that
+// no key refers to, and removes the tombstones of deleted keys, in two steps: a sweep condemns a
+// tombstone that is older than the horizon, and another removes it if that was a horizon ago and
+// the key has not been used since. Run it once a day. Where Stats tell that the store
 // KeepsTombstones, they stay.
 //
-// It finds its work by listing, and reads only what may be garbage, and the cells of old
-// external values. It may run while others use the database, several at once too, and may
-// be stopped at any time: the next one goes on.
+// It finds its work by listing, and reads only what may be garbage, each key that expires, and
+// the cells of old external values. It may run while others use the database, several at once
+// too, and may be stopped at any time: the next one goes on.
 //
 // A failure at one object does not end the sweep, but many do. The error then has the first
 // ones, and the report tells what was done nevertheless. Other errors: ErrClosed,

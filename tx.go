@@ -1,8 +1,10 @@
 package strictkv
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/txn"
@@ -105,6 +107,65 @@ func (tx *Tx) Read(c *Collection, key []byte) ([]byte, error) {
 	return v, nil
 }
 
+// ReadItem is Read that tells also which version the value has, and when it expires.
+func (tx *Tx) ReadItem(c *Collection, key []byte) (Item, error) {
+	name, err := tx.cell(c, key)
+	if err != nil {
+		return Item{}, fmt.Errorf("read %q: %w", key, err)
+	}
+	a, err := tx.tx.About(name)
+	if err != nil {
+		return Item{}, fmt.Errorf("read %q: %w", key, public(err))
+	}
+	v, err := tx.tx.Read(name)
+	if err != nil {
+		return Item{}, fmt.Errorf("read %q: %w", key, public(err))
+	}
+	return newItem(bytes.Clone(key), v, a), nil
+}
+
+// expires is when the value of a key that was read is due.
+func (tx *Tx) expires(c *Collection, key []byte) time.Time {
+	name, err := tx.name(c, key)
+	if err != nil {
+		return time.Time{}
+	}
+	return instant(tx.tx.Expires(name))
+}
+
+// ReadVersion returns the version of a key's value, and fetches no value that is an object of
+// its own. It is the zero Version if the key has no value, and if the transaction itself has
+// written it. Errors are those of Read, but ErrNotFound.
+func (tx *Tx) ReadVersion(c *Collection, key []byte) (Version, error) {
+	name, err := tx.cell(c, key)
+	if err != nil {
+		return Version{}, fmt.Errorf("read version of %q: %w", key, err)
+	}
+	a, err := tx.tx.About(name)
+	if err != nil {
+		return Version{}, fmt.Errorf("read version of %q: %w", key, public(err))
+	}
+	return Version{a.Writer}, nil
+}
+
+// Require makes the transaction commit only if a key has a version: that of a value which was
+// read before, by whatever process. The zero Version requires that the key has no value. What
+// the transaction itself has written there, before or later, is of no matter.
+//
+// If the key has another version, Require returns a VersionError, and the transaction fails
+// with that. As everything that is read, this is validated: it does not fail for a version that
+// was in the cache alone. Other errors are those of Read.
+func (tx *Tx) Require(c *Collection, key []byte, v Version) error {
+	name, err := tx.cell(c, key)
+	if err != nil {
+		return fmt.Errorf("require %q: %w", key, err)
+	}
+	if err := tx.tx.Require(name, v.writer); err != nil {
+		return fmt.Errorf("require %q: %w", key, public(err))
+	}
+	return nil
+}
+
 // Result is the value of one key of ReadMulti, or the error that Read would return.
 type Result struct {
 	Value []byte
@@ -130,10 +191,17 @@ func (tx *Tx) ReadMulti(keys ...Key) []Result {
 	return results
 }
 
-// Write sets the value of a key, at the commit. A nil value is stored as an empty one.
-// Errors: ErrTooLarge, ErrInvalidKey, ErrReadOnly.
-func (tx *Tx) Write(c *Collection, key, value []byte) error {
-	return tx.write("write", c, key, func(name string) error { return tx.tx.Write(name, value) })
+// Write sets the value of a key, at the commit. A nil value is stored as an empty one. Until its
+// end the transaction sees it, even if it is to expire before. Errors: ErrTooLarge,
+// ErrInvalidKey, ErrInvalid of an option, ErrReadOnly.
+func (tx *Tx) Write(c *Collection, key, value []byte, opts ...WriteOption) error {
+	w, err := newWriting(opts)
+	return tx.write("write", c, key, func(name string) error {
+		if err != nil {
+			return tx.tx.Fail(err)
+		}
+		return tx.tx.Write(name, value, w.expires)
+	})
 }
 
 // Delete removes a key, at the commit. It is nil if there is none. Errors:
@@ -145,9 +213,15 @@ func (tx *Tx) Delete(c *Collection, key []byte) error {
 // Insert sets the value of a key that has none. It costs no read: if at the commit the
 // key turns out to have a value, the function is run again, and Insert returns
 // ErrExists in it. After an own Delete of the key it succeeds, after an own Write it
-// returns ErrExists. Other errors: ErrTooLarge, ErrInvalidKey, ErrReadOnly.
-func (tx *Tx) Insert(c *Collection, key, value []byte) error {
-	return tx.write("insert", c, key, func(name string) error { return tx.tx.Insert(name, value) })
+// returns ErrExists. Other errors are those of Write.
+func (tx *Tx) Insert(c *Collection, key, value []byte, opts ...WriteOption) error {
+	w, err := newWriting(opts)
+	return tx.write("insert", c, key, func(name string) error {
+		if err != nil {
+			return tx.tx.Fail(err)
+		}
+		return tx.tx.Insert(name, value, w.expires)
+	})
 }
 
 func (tx *Tx) write(step string, c *Collection, key []byte, f func(name string) error) error {

@@ -222,7 +222,8 @@ func TestValuesAreCopies(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "value", string(v), "read once more")
 
-		for name, put := range map[string]func(*strictkv.Collection, []byte, []byte) error{
+		type putter = func(*strictkv.Collection, []byte, []byte, ...strictkv.WriteOption) error
+		for name, put := range map[string]putter{
 			"written": tx.Write, "inserted": tx.Insert,
 		} {
 			key, v := []byte(name), []byte("handed in")

@@ -115,6 +115,7 @@ func report(out io.Writer, r strictkv.SweepReport, dry bool) {
 		what string
 	}{
 		{r.Settled, "abandoned intents%s settled"},
+		{r.Expired, "values that have expired%s deleted"},
 		{r.Tombstones, "tombstones%s removed"},
 		{r.Condemned, "tombstones%s condemned, to be removed a horizon later"},
 		{r.Values, "external values%s removed"},

@@ -19,6 +19,8 @@ type Clock struct {
 	last time.Time
 	// told is the latest time of an answer, and heard when that was, by the process's clocks.
 	told, heard time.Time
+	// silent says that answers have come, and none has told a time.
+	silent bool
 	// ahead is the most by which the store's clock can be ahead of the process's.
 	ahead time.Duration
 	// looked is when the process's clocks were last compared with each other.
@@ -30,11 +32,11 @@ type Clock struct {
 // Saw is told of the store's time in an answer, zero if there was none, to a request that was
 // sent, and answered, at these times.
 func (c *Clock) Saw(told, sent, answered time.Time) {
-	if told.IsZero() {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.silent = told.IsZero() && c.told.IsZero(); told.IsZero() {
+		return
+	}
 	least, most := told.Sub(answered)-clockSlack, told.Sub(sent)+clockSlack
 	switch {
 	case c.last.IsZero():
@@ -79,6 +81,27 @@ func (c *Clock) Last() time.Time {
 func (c *Clock) Floor(now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.floorLocked(now)
+}
+
+// Reading is Floor for a decision that has to be made: of a store whose answers don't tell its
+// time, it is the process's. Before any answer it is 1970.
+func (c *Clock) Reading(now time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch now := now.Round(0); {
+	case c.silent && now.After(c.last):
+		return now
+	case c.silent:
+		return c.last
+	case c.told.IsZero():
+		return time.Unix(0, 0)
+	}
+	return c.floorLocked(now)
+}
+
+// floorLocked is Floor. The caller holds c.mu.
+func (c *Clock) floorLocked(now time.Time) time.Time {
 	if c.told.IsZero() {
 		return c.last
 	}

@@ -70,3 +70,29 @@ func TestAClockForEachDatabase(t *testing.T) {
 	assert.Equal(t, there(1), c.Space("one").Last(), "its handles share it")
 	assert.Zero(t, c.Space("two").Last())
 }
+
+func TestReadingIsNeverAheadOfTheStore(t *testing.T) {
+	var c cache.Clock
+	there := func(seconds int) time.Time { return at(seconds).Add(-20 * time.Minute) }
+	assert.Equal(t, time.Unix(0, 0), c.Reading(at(0)), "before any answer nothing is due")
+	c.Saw(there(1), at(0), at(3))
+	assert.Equal(t, there(1), c.Reading(at(3)), "what the answer has told")
+	assert.Equal(t, there(8), c.Reading(at(10)), "and what has passed since")
+	c.Saw(time.Time{}, at(11), at(12))
+	assert.Equal(t, there(10), c.Reading(at(12)), "an answer without a time says nothing")
+	c.Saw(there(13), at(13), at(20))
+	assert.Equal(t, there(13), c.Reading(at(20)), "a late answer does not set it back")
+	c.Saw(there(21), at(21), at(22))
+	assert.Equal(t, there(21), c.Reading(at(22)))
+	assert.Equal(t, there(21), c.Reading(at(2)), "nor does the process's clock")
+}
+
+func TestReadingOfASilentStore(t *testing.T) {
+	var c cache.Clock
+	c.Saw(time.Time{}, at(0), at(1))
+	assert.Equal(t, at(5), c.Reading(at(5)), "it is the process's")
+	c.AtLeast(at(7))
+	assert.Equal(t, at(7), c.Reading(at(6)), "if that is not known to be slow")
+	c.Saw(at(900), at(5), at(6))
+	assert.Equal(t, at(901), c.Reading(at(7)), "until an answer tells")
+}

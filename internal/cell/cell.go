@@ -57,14 +57,20 @@ type Value struct {
 	Kind ValueKind
 	// own says that Data is an allocation of its own: see Apart.
 	own bool
+	// Sum (CRC32C), Size (in bytes) and Ref describe an External value's object. Package
+	// store makes what Ref says.
+	Sum  uint32
+	Size uint64
+	Ref  string
 	// Data are the bytes of an Inline value. Nobody may modify them.
 	Data []byte
-	// Ref, Size (in bytes) and Sum (CRC32C) describe an External value's object. Package
-	// store makes what Ref says.
-	Ref  string
-	Size uint64
-	Sum  uint32
+	// Expires is when the value is due, in nanoseconds since 1970 by the store's clock: from
+	// then on it reads as absent. 0 is never.
+	Expires int64
 }
+
+// Due tells whether the value reads as absent at a time of the store's clock.
+func (v *Value) Due(now int64) bool { return v.Expires != 0 && v.Expires <= now }
 
 // Inlined is an inline value. The bytes are an allocation of their own, which nobody may
 // modify any more.

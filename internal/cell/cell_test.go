@@ -89,9 +89,15 @@ func TestShapes(t *testing.T) {
 		{"absent", &cell.Cell{}, cell.ShapeTombstone},
 		{"deleted", &cell.Cell{Writer: id(1), Recent: ids(1)}, cell.ShapeTombstone},
 		{"value", valued(), cell.ShapeValue},
-		{"intent on a value", locked(intent(2, cell.Staged, cell.Delete)), cell.ShapeIntent},
+		{"value that expires",
+			&cell.Cell{Value: expiring(inline("x"), 1), Writer: id(1)}, cell.ShapeLook},
+		{"value to come that expires", &cell.Cell{Intent: &cell.Intent{
+			Tx: id(2), Mode: cell.Staged, Action: cell.Put, Value: expiring(inline("x"), 1),
+			Members: members("=a"),
+		}}, cell.ShapeLook},
+		{"intent on a value", locked(intent(2, cell.Staged, cell.Delete)), cell.ShapeLook},
 		{"intent on nothing", &cell.Cell{Intent: intent(2, cell.Staged, cell.Put)},
-			cell.ShapeIntent},
+			cell.ShapeLook},
 	} {
 		assert.Equal(t, x.shape, x.c.Shape(), x.name)
 		assert.Equal(t, x.shape, cell.ShapeOf(int64(len(cell.Encode(x.c, nonce)))), x.name)

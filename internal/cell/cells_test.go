@@ -21,6 +21,12 @@ func ids(ns ...byte) []txid.ID {
 
 func inline(s string) cell.Value { return cell.Value{Kind: cell.Inline, Data: []byte(s)} }
 
+// expiring is a value that is due some seconds after 1970.
+func expiring(v cell.Value, seconds int64) cell.Value {
+	v.Expires = seconds * 1e9
+	return v
+}
+
 func members(names ...string) cell.Members {
 	var m cell.Members
 	for i, name := range names {
@@ -85,17 +91,22 @@ func randomCell(r *rand.Rand) *cell.Cell {
 }
 
 func randomValue(r *rand.Rand) cell.Value {
+	var v cell.Value
 	switch r.IntN(3) {
 	case 0:
-		return cell.Value{}
+		return v
 	case 1:
-		return cell.Value{Kind: cell.Inline, Data: randomBytes(r, 300)}
+		v = cell.Value{Kind: cell.Inline, Data: randomBytes(r, 300)}
 	default:
-		return cell.Value{
+		v = cell.Value{
 			Kind: cell.External, Ref: "*" + string(randomBytes(r, 200)),
 			Size: r.Uint64() >> r.IntN(64), Sum: r.Uint32(),
 		}
 	}
+	if r.IntN(3) == 0 {
+		v.Expires = 1 + r.Int64()
+	}
+	return v
 }
 
 func randomIntent(r *rand.Rand) *cell.Intent {

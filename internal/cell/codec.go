@@ -27,6 +27,7 @@ const (
 	sizeMin         = headerSize + sumSize
 	idSize          = 16
 	termsSize       = 8 + 8 + 1 + 1
+	expiresSize     = 8
 	criticalMax     = 127
 )
 
@@ -43,6 +44,7 @@ const (
 	tagIntent    = 5
 	tagMark      = 6
 	tagCondemned = 7
+	tagExpires   = 8 // of an intent's value as well
 
 	tagTx      = 3
 	tagTerms   = 4
@@ -61,12 +63,12 @@ type Shape uint8
 
 // The shapes of cells: the size of the object modulo 4.
 const (
-	// ShapeValue is a cell with a value and without an intent.
+	// ShapeValue is a cell with a value that never expires, and without an intent.
 	ShapeValue Shape = iota
 	// ShapeTombstone is a cell without a value and without an intent.
 	ShapeTombstone
-	// ShapeIntent is a cell with an intent.
-	ShapeIntent
+	// ShapeLook is a cell that only a look tells of: with an intent, or a value that expires.
+	ShapeLook
 	// ShapeCondemned is a tombstone that is condemned: it has neither intent nor marks.
 	ShapeCondemned
 )
@@ -77,8 +79,8 @@ func ShapeOf(size int64) Shape { return Shape(size & 3) }
 // Shape tells the shape that c is stored with.
 func (c *Cell) Shape() Shape {
 	switch {
-	case c.Intent != nil:
-		return ShapeIntent
+	case c.Intent != nil, c.Value.Expires != 0:
+		return ShapeLook
 	case c.Value.Kind != Absent:
 		return ShapeValue
 	case c.Condemned:
@@ -154,18 +156,21 @@ func (c *Cell) appendFields(b []byte) []byte {
 	if c.Condemned {
 		b = appendHead(b, tagCondemned, 0)
 	}
-	return b
+	return c.Value.appendExpires(b)
 }
 
 func (v *Value) size() int {
+	n := 0
 	switch v.Kind {
 	case Inline:
-		return fieldSize(len(v.Data))
+		n = fieldSize(len(v.Data))
 	case External:
-		return fieldSize(v.externalSize())
-	default:
-		return 0
+		n = fieldSize(v.externalSize())
 	}
+	if v.Expires != 0 {
+		n += fieldSize(expiresSize)
+	}
+	return n
 }
 
 func (v *Value) externalSize() int { return uvarintSize(v.Size) + 4 + len(v.Ref) }
@@ -183,6 +188,15 @@ func (v *Value) append(b []byte) []byte {
 	return b
 }
 
+// appendExpires is apart, as the field comes last.
+func (v *Value) appendExpires(b []byte) []byte {
+	if v.Expires == 0 {
+		return b
+	}
+	b = appendHead(b, tagExpires, expiresSize)
+	return binary.LittleEndian.AppendUint64(b, uint64(v.Expires))
+}
+
 func (in *Intent) size() int {
 	return in.Value.size() + fieldSize(idSize) + fieldSize(termsSize) + in.Members.size()
 }
@@ -194,7 +208,7 @@ func (in *Intent) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(in.Priority.Time))
 	b = binary.LittleEndian.AppendUint64(b, in.Priority.Tie)
 	b = append(b, byte(in.Mode), byte(in.Action))
-	return in.Members.append(b)
+	return in.Value.appendExpires(in.Members.append(b))
 }
 
 func (m *Mark) size() int { return fieldSize(idSize) + m.Members.size() }

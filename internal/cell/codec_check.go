@@ -45,6 +45,8 @@ func (v *Value) check() error {
 		return fmt.Errorf("a value of kind %d", v.Kind)
 	case v.Kind == External && v.Ref == "":
 		return errors.New("an external value without a reference")
+	case v.Expires < 0 || v.Expires != 0 && v.Kind == Absent:
+		return fmt.Errorf("a value of kind %d that expires at %d", v.Kind, v.Expires)
 	}
 	return nil
 }

@@ -81,6 +81,8 @@ func (c *Cell) decode(body []byte) error {
 			err = c.Marks[len(c.Marks)-1].decode(f.body)
 		case tagCondemned:
 			c.Condemned, err = true, decodeFlag(f.body)
+		case tagExpires:
+			c.Value.Expires, err = decodeExpires(f.body)
 		default:
 			err = f.unknown()
 		}
@@ -139,6 +141,8 @@ func (in *Intent) decode(b []byte) error {
 			err = in.decodeTerms(f.body)
 		case tagMembers, tagLong:
 			err = in.Members.decode(f.tag, f.body)
+		case tagExpires:
+			in.Value.Expires, err = decodeExpires(f.body)
 		default:
 			err = f.unknown()
 		}
@@ -231,6 +235,17 @@ func decodeIDs(b []byte) ([]txid.ID, error) {
 		ids[i] = txid.ID(b[i*idSize:])
 	}
 	return ids, nil
+}
+
+func decodeExpires(b []byte) (int64, error) {
+	if len(b) != expiresSize {
+		return 0, errMalformed
+	}
+	at := int64(binary.LittleEndian.Uint64(b))
+	if at <= 0 {
+		return 0, errMalformed
+	}
+	return at, nil
 }
 
 func decodeFlag(b []byte) error {

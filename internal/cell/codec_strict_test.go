@@ -33,7 +33,9 @@ func attempt(mode, action byte) string { return field(3, id2) + terms(mode, acti
 const (
 	asValue     = int(cell.ShapeValue)
 	asTombstone = int(cell.ShapeTombstone)
-	asIntent    = int(cell.ShapeIntent)
+	asIntent    = int(cell.ShapeLook)
+
+	soon = "\x01\x00\x00\x00\x00\x00\x00\x00"
 )
 
 func TestWellFormedPieces(t *testing.T) {
@@ -42,6 +44,8 @@ func TestWellFormedPieces(t *testing.T) {
 		marks8: asTombstone, external + field(3, id1): asValue,
 		field(5, field(1, "")+field(3, id2)+terms(2, 1)+list+field(6, "")): asIntent,
 		field(3, id1) + field(7, ""):                                       asTombstone,
+		value + field(8, soon):                                             asIntent,
+		field(5, field(1, "")+attempt(1, 1)+field(8, soon)):                asIntent,
 		value + field(4, strings.Repeat(id1, 8)):                           asValue,
 	} {
 		_, err := cell.Decode(seal([]byte(fields), shape))
@@ -107,9 +111,34 @@ func TestNonsenseIsRefused(t *testing.T) {
 		"condemned with an intent":       {field(5, lock) + field(7, ""), asIntent},
 		"condemned with a mark":          {field(6, aMark) + field(7, ""), asTombstone},
 	} {
-		_, err := cell.Decode(seal([]byte(x.fields), x.shape))
-		require.Error(t, err, name)
-		require.NotErrorIs(t, err, cell.ErrFormat, name)
+		refuses(t, name, x.fields, x.shape)
+	}
+}
+
+func refuses(t *testing.T, name, fields string, shape int) {
+	t.Helper()
+	_, err := cell.Decode(seal([]byte(fields), shape))
+	require.Error(t, err, name)
+	require.NotErrorIs(t, err, cell.ErrFormat, name)
+}
+
+func TestNonsenseThatExpiresIsRefused(t *testing.T) {
+	put := field(1, "") + attempt(1, 1)
+	for name, x := range map[string]struct {
+		fields string
+		shape  int
+	}{
+		"expiry of a value's size":       {value + field(8, soon), asValue},
+		"expiry without a value":         {field(3, id1) + field(8, soon), asTombstone},
+		"expiry of 7 bytes":              {value + field(8, soon[1:]), asIntent},
+		"expiry in 1970":                 {value + field(8, soon[1:]+"\x00"), asIntent},
+		"expiry before 1970":             {value + field(8, soon[1:]+"\xff"), asIntent},
+		"expiry twice":                   {value + field(8, soon) + field(8, soon), asIntent},
+		"expiry of a delete":             {field(5, attempt(1, 2)+field(8, soon)), asIntent},
+		"expiry of a lock":               {field(5, lock+field(8, soon)), asIntent},
+		"expiry of 9 bytes in an intent": {field(5, put+field(8, soon+"x")), asIntent},
+	} {
+		refuses(t, name, x.fields, x.shape)
 	}
 }
 
@@ -144,7 +173,9 @@ func TestMalformedMembersAreRefused(t *testing.T) {
 func TestUnknownFields(t *testing.T) {
 	plain, err := cell.Decode(seal([]byte(value+field(5, lock)+field(6, aMark)), asIntent))
 	require.NoError(t, err)
-	for _, tag := range []byte{8, 127, 128, 255} {
+	_, err = cell.Decode(seal([]byte(value+field(6, aMark+field(8, soon))), asValue))
+	require.ErrorIs(t, err, cell.ErrFormat, "a mark does not expire")
+	for _, tag := range []byte{9, 127, 128, 255} {
 		extra := field(tag, "extra")
 		for where, fields := range map[string]string{
 			"cell":   value + field(5, lock) + field(6, aMark) + extra,

@@ -83,6 +83,7 @@ func samples() map[string][]byte {
 	return map[string][]byte{
 		"value":     cell.Encode(valued(), nonce),
 		"tombstone": cell.Encode(&cell.Cell{}, nonce),
+		"expiring":  cell.Encode(golden()["expiring-intent"], nonce),
 		"condemned": cell.Encode(&cell.Cell{Writer: id(1), Condemned: true}, nonce),
 		"full":      cell.Encode(full, nonce),
 	}

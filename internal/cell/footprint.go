@@ -107,19 +107,25 @@ func (c *Cell) Apart() *Cell {
 	if in := c.Intent; in != nil && !in.Value.apart() {
 		intent = new(Intent)
 		*intent = *in
-		intent.Value = Inlined(bytes.Clone(in.Value.Data))
+		intent.Value = in.Value.copied()
 	}
 	if value && intent == nil {
 		return c
 	}
 	n := *c
 	if !value {
-		n.Value = Inlined(bytes.Clone(c.Value.Data))
+		n.Value = c.Value.copied()
 	}
 	if intent != nil {
 		n.Intent = intent
 	}
 	return &n
+}
+
+// copied is the same inline value with bytes of its own.
+func (v Value) copied() Value {
+	v.Data, v.own = bytes.Clone(v.Data), true
+	return v
 }
 
 // apart tells whether the value certainly is no part of what a cell was read from.

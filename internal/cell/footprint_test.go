@@ -59,6 +59,9 @@ func TestApart(t *testing.T) {
 	assert.False(t, shares(both.Value, apart.Value), "the value is a copy")
 	assert.False(t, shares(both.Intent.Value, apart.Intent.Value), "the intent's too")
 
+	expires := decoded(golden()["expiring-intent"])
+	assert.Equal(t, cell.Encode(expires, nonce), cell.Encode(expires.Apart(), nonce))
+
 	own := cell.Inlined(make([]byte, 8))
 	in = intent(7, cell.Staged, cell.Put)
 	in.Value = own

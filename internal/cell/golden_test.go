@@ -32,6 +32,10 @@ func golden() map[string]*cell.Cell {
 	long := locked(intent(2, cell.Staged, cell.Delete))
 	long.Intent.Members = cell.Members{List: members(manyNames(12)...).List, Long: true}
 	marked := &cell.Cell{Value: inline(""), Writer: id(3), Recent: ids(3, 2), Marks: marks(2, 3)}
+	const due = 1_900_000_000
+	renewed := locked(intent(2, cell.Pending, cell.Put))
+	renewed.Value = expiring(renewed.Value, due)
+	renewed.Intent.Value = expiring(renewed.Intent.Value, due+3600)
 	return map[string]*cell.Cell{
 		"value":     valued(),
 		"tombstone": {Writer: id(2), Recent: ids(2, 1)},
@@ -42,6 +46,10 @@ func golden() map[string]*cell.Cell {
 		"marks":     marked,
 		"external":  {Value: external, Writer: id(1), Recent: ids(1)},
 		"condemned": {Writer: id(2), Recent: ids(2, 1), Condemned: true},
+
+		"expiring":          {Value: expiring(inline("old"), due), Writer: id(1), Recent: ids(1)},
+		"expiring-external": {Value: expiring(external, due), Writer: id(1), Recent: ids(1)},
+		"expiring-intent":   renewed,
 	}
 }
 

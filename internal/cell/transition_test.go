@@ -63,6 +63,42 @@ func TestResolve(t *testing.T) {
 	})
 }
 
+func TestExpiryGoesWithItsValue(t *testing.T) {
+	old, later := expiring(inline("old"), 10), expiring(inline("new"), 20)
+	holding := func(v cell.Value, in *cell.Intent) *cell.Cell {
+		return &cell.Cell{Value: v, Writer: id(1), Recent: ids(1), Intent: in}
+	}
+	after := func(v cell.Value) *cell.Cell {
+		return &cell.Cell{Value: v, Writer: id(2), Recent: ids(2, 1)}
+	}
+	put, renew := intent(2, cell.Pending, cell.Put), intent(2, cell.Pending, cell.Put)
+	renew.Value = later
+	lock, deletion := intent(2, cell.Pending, cell.Lock), intent(2, cell.Pending, cell.Delete)
+	write := func(a cell.Action, v cell.Value) func(*cell.Cell) *cell.Cell {
+		return func(c *cell.Cell) *cell.Cell { return cell.Write(c, cell.Fold{}, id(2), a, v) }
+	}
+	drop := func(c *cell.Cell) *cell.Cell { return cell.Drop(c, id(2)) }
+	runSteps(t, []step{
+		{"renewed", holding(old, renew), resolve(unmarked()), after(later)},
+		{"renewal is dead", holding(old, renew), resolve(fold(cell.Dead)), holding(old, nil)},
+		{"replaced by one that stays", holding(old, put), resolve(unmarked()),
+			after(inline("new"))},
+		{"locked", holding(old, lock), resolve(unmarked()), holding(old, nil)},
+		{"deleted", holding(old, deletion), resolve(unmarked()), after(cell.Value{})},
+		{"one that expires is dropped", holding(inline("old"), renew), drop,
+			holding(inline("old"), nil)},
+		{"written", holding(inline("old"), nil), write(cell.Put, later), after(later)},
+		{"a due one is swept", holding(old, nil), write(cell.Delete, cell.Value{}),
+			after(cell.Value{})},
+		{"fenced", holding(old, nil), cell.Fence, holding(old, nil)},
+	})
+	assert.False(t, old.Due(10e9-1))
+	assert.True(t, old.Due(10e9), "due at that very instant")
+	never, absent := inline("x"), cell.Value{}
+	assert.False(t, never.Due(1<<62))
+	assert.False(t, absent.Due(1<<62))
+}
+
 func TestPlace(t *testing.T) {
 	mine := intent(3, cell.Pending, cell.Put)
 	place := func(f cell.Fold) func(*cell.Cell) *cell.Cell {

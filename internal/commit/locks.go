@@ -282,7 +282,7 @@ func (l *Locks) try(ctx context.Context, m *Member) (landed bool, err error) {
 func (l *Locks) Outdated(seen []*Read) (changed bool, err error) {
 	for _, r := range seen {
 		m := l.held[r.Name]
-		if !r.Outdated(m.Base) {
+		if !r.Outdated(m.Base, l.a.st.Clock()) {
 			continue
 		}
 		if changed = true; m.given {
@@ -296,32 +296,56 @@ func (l *Locks) Outdated(seen []*Read) (changed bool, err error) {
 }
 
 // Finish gives the intents their final values, but that of the primary, which the commit
-// write replaces. An answer other than "applied" is taken for the loss of the locks.
-func (l *Locks) Finish() error {
-	a := l.a
-	err := l.each(a.members[1:], func(m *Member) error {
-		if m.Action == cell.Lock {
-			return nil
-		}
-		w := a.st.Prepare(m.Landed, cell.Amend(m.Landed.Cell, a.intent(m)))
-		res, s, err := a.rs.Send(l.ctx, w)
-		switch res {
-		case store.Applied:
-			m.Landed = s
-			return nil
-		case store.NotApplied:
-			if a.ctx.Err() == nil {
-				err = store.NotTheCallers(err)
-			}
-			return err
-		}
-		return ErrLost
-	})
+// write replaces. An answer other than "applied" is taken for the loss of the locks. Ends is when
+// the first value is due that the function saw.
+func (l *Locks) Finish(ends int64) error {
+	err := l.each(l.a.members[1:], func(m *Member) error { return l.amend(l.ctx, m) })
 	l.stop(err != nil)
-	if err == nil && l.isLost() {
+	switch {
+	case err != nil:
+		return err
+	case l.isLost():
 		return ErrLost
 	}
-	return err
+	return l.before(ends)
+}
+
+// amend gives a member's intent its final value.
+func (l *Locks) amend(ctx context.Context, m *Member) error {
+	a := l.a
+	if m.Action == cell.Lock {
+		return nil
+	}
+	w := a.st.Prepare(m.Landed, cell.Amend(m.Landed.Cell, a.intent(m)))
+	res, s, err := a.rs.Send(ctx, w)
+	switch res {
+	case store.Applied:
+		m.Landed = s
+		return nil
+	case store.NotApplied:
+		if a.ctx.Err() == nil {
+			err = store.NotTheCallers(err)
+		}
+		return err
+	}
+	return ErrLost
+}
+
+// before sees to it that no value is due at the commit that the function saw. If one may be while
+// the commit write is on its way, the primary's intent gets its value, too: from then on nobody
+// reads past it, and what is not due once that has been answered was not at that instant.
+func (l *Locks) before(ends int64) error {
+	a := l.a
+	if !a.st.Soon(ends) {
+		return nil
+	}
+	if err := l.amend(a.ctx, a.members[0]); err != nil {
+		return err
+	}
+	if ends <= a.st.Clock() {
+		return ErrLost
+	}
+	return nil
 }
 
 // Commit sends the commit write, after Finish, with the list of all members in its mark.

@@ -22,6 +22,10 @@ type Plan struct {
 	// Reads are the keys that were read, and are not written; Spans the ranges.
 	Reads []*Read
 	Spans []*scan.Span
+	// Ends is when the first value is due that the function has seen, by the store's clock; Soon
+	// says that this may be while a write of the attempt is on its way.
+	Ends int64
+	Soon bool
 	// Seal, if not nil, is asked before the first request after which the attempt may commit.
 	// If it says no, nothing is sent that does.
 	Seal func() bool
@@ -43,7 +47,7 @@ const (
 // Kind is that of the attempt which the plan takes.
 func (p *Plan) Kind() Kind {
 	switch {
-	case len(p.Reads) > 0 || len(p.Spans) > 0:
+	case len(p.Reads) > 0 || len(p.Spans) > 0 || p.Soon:
 		return Validated
 	case len(p.Members) > 1:
 		return Parallel
@@ -84,16 +88,18 @@ type Read struct {
 	Seen   bool
 	Base   resolve.Reading
 	Writer txid.ID
+	// Due, if not 0, is since when the value was due, by the store's clock: it was seen as absent.
+	Due int64
 	// Insert says that the key must be absent.
 	Insert bool
 }
 
 // Outdated reports whether the key is not any more what the function saw: it has another
 // effective writer (the version alone proves nothing, as an intent's attempt may have
-// committed since), or what was to be inserted exists.
-func (r *Read) Outdated(now resolve.Reading) bool {
+// committed since), or what was to be inserted exists, and is not due by the store's clock.
+func (r *Read) Outdated(now resolve.Reading, clock int64) bool {
 	_, w := now.Effective()
-	return r.Seen && w != r.Writer || r.Insert && !now.Absent()
+	return r.Seen && w != r.Writer || r.Insert && !now.Absent(clock)
 }
 
 // Member is one cell of an attempt: what is to be done with it, and what became of that.

@@ -55,9 +55,9 @@ func (c *Committer) readAgain(
 	if err != nil {
 		return nil, err
 	}
-	stale := false
+	stale, clock := false, c.st.Clock()
 	for i, r := range reads {
-		if r.Outdated(now[i]) {
+		if r.Outdated(now[i], clock) {
 			stale = true
 		}
 	}
@@ -72,6 +72,8 @@ func (a *attempt) validateAndCommit() verdict {
 	m, gone := a.members[0], false
 	h := a.beat(m.Landed, validateBeatsMax, nil)
 	err := a.validate()
+	// By now answers have told what the time was at least when validation began.
+	a.found.Stale = a.found.Stale || a.plan.Ends <= a.st.Clock()
 	if m.Landed, gone = h.stop(false); gone || a.found.Stale || err != nil {
 		return dead(err) // the commit write was not sent, and never will be
 	}

@@ -9,8 +9,9 @@ const (
 	locksToll = 6
 	oneKey    = 2
 	// slowLatencies is how many latencies of a write make a function slow: by the time that it
-	// has ended, others have replaced what it read.
+	// has ended, others have replaced what it read. One quicker than slowMin never is.
 	slowLatencies = 4
+	slowMin       = 10 * time.Millisecond
 )
 
 // Failure is an attempt that has come to nothing, or a run whose reads were old before it could
@@ -56,7 +57,7 @@ func (f Failure) Toll() int {
 }
 
 // Slow reports whether the function takes so long that quick rivals always are faster.
-func (f Failure) Slow() bool { return f.Ran > slowLatencies*f.Latency }
+func (f Failure) Slow() bool { return f.Ran > max(slowLatencies*f.Latency, slowMin) }
 
 // Locks reports whether a transaction that wants so many keys is to take locks. One key alone
 // needs none, to lock it is as hard as to write it, unless its function is slow.

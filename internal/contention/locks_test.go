@@ -45,6 +45,14 @@ func TestToll(t *testing.T) {
 	}
 }
 
+// TestSlow: where the store is quicker than a function can be, locks cost more than trying again.
+func TestSlow(t *testing.T) {
+	const us = time.Microsecond
+	assert.False(t, contention.Failure{Ran: 9 * time.Millisecond, Latency: 3 * us}.Slow())
+	assert.True(t, contention.Failure{Ran: 11 * time.Millisecond, Latency: 3 * us}.Slow())
+	assert.False(t, contention.Failure{Ran: 11 * time.Millisecond, Latency: 3000 * us}.Slow())
+}
+
 // TestLocks: one key alone is locked only for a slow function.
 func TestLocks(t *testing.T) {
 	const much = 100

@@ -50,7 +50,7 @@ func TestEffectiveValue(t *testing.T) {
 					value, by := rd.Effective()
 					assert.Equal(t, x.value, value)
 					assert.Equal(t, id(x.writer), by)
-					assert.Equal(t, x.value.Kind == cell.Absent, rd.Absent())
+					assert.Equal(t, x.value.Kind == cell.Absent, rd.Absent(0))
 					assert.Zero(t, took, "nobody waits for a final attempt")
 				}
 			})
@@ -275,7 +275,7 @@ func TestFenceOfAnAbsentMemberCreatesATombstone(t *testing.T) {
 		inWorld(t, func(w *world) {
 			w.Rival(50, m, "=a", "=b").Place("=b")
 			rd, _ := w.client().effective("=b", writer(10))
-			assert.True(t, rd.Absent())
+			assert.True(t, rd.Absent(0))
 			got, v := w.Cell("=a")
 			assert.NotEmpty(t, v)
 			assert.Equal(t, &cell.Cell{}, got, "a tombstone with writer none")

@@ -89,10 +89,11 @@ func (rd Reading) Effective() (cell.Value, txid.ID) {
 	return rd.Cell.Effective(rd.Outcome == cell.Committed)
 }
 
-// Absent reports whether the effective value is absent.
-func (rd Reading) Absent() bool {
+// Absent reports whether the effective value is absent, or due at a time of the store's clock; at
+// 0 none is.
+func (rd Reading) Absent(now int64) bool {
 	v, _ := rd.Effective()
-	return v.Kind == cell.Absent
+	return v.Kind == cell.Absent || v.Due(now)
 }
 
 // readable reports whether a reader may use the committed value although the

@@ -43,7 +43,7 @@ func cells(listing iter.Seq2[backend.Info, error]) iter.Seq2[Listed, error] {
 			}
 			x := Listed{info.Name, cell.ShapeOf(info.Size)}
 			if info.Damaged {
-				x.Shape = cell.ShapeIntent // who wants to know must read it
+				x.Shape = cell.ShapeLook // who wants to know must read it
 			}
 			if !yield(x, nil) {
 				return

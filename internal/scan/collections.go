@@ -121,7 +121,7 @@ func (c census) any(ctx context.Context, prefix string) (bool, error) {
 	return c.valued(ctx, held)
 }
 
-// valued reports whether one of the cells has a value. They hold intents. Of the first it
+// valued reports whether one of the cells has a value. Their sizes don't tell. Of the first it
 // reads one, and the more at once the more have been in vain. One that can't be read for
 // what it holds counts as a value: it may be one.
 func (c census) valued(ctx context.Context, names []string) (bool, error) {
@@ -134,7 +134,7 @@ func (c census) valued(ctx context.Context, names []string) (bool, error) {
 				present[i] = true
 				return nil
 			}
-			present[i] = err == nil && !rd.Absent()
+			present[i] = err == nil && !rd.Absent(c.st.Clock())
 			return err
 		})
 		if slices.Contains(present, true) {

@@ -66,10 +66,11 @@ type Found struct {
 	present bool
 	settled bool // only a write of the cell can change its effective value
 	writer  txid.ID
+	expires int64            // when the value is due, by the store's clock; 0 is never
 	reading *resolve.Reading // nil if it was not kept
 }
 
-// Present reports whether the cell has a value. One with an intent must have been read.
+// Present reports whether the cell has a value, be it due. One with an intent must have been read.
 func (f *Found) Present() bool {
 	if f.known {
 		return f.present
@@ -81,6 +82,7 @@ func (f *Found) Present() bool {
 func (f *Found) learn(rd resolve.Reading) {
 	v, w := rd.Effective()
 	f.known, f.present, f.writer, f.reading = true, v.Kind != cell.Absent, w, &rd
+	f.expires = v.Expires
 	f.Version = rd.Version
 	in := rd.Cell.Intent
 	f.settled = rd.Final() || in.Action == cell.Lock
@@ -91,12 +93,12 @@ func (f *Found) isSettled() bool {
 	if f.known {
 		return f.settled
 	}
-	return cell.ShapeOf(f.Size) != cell.ShapeIntent && !f.damaged
+	return cell.ShapeOf(f.Size) != cell.ShapeLook && !f.damaged
 }
 
 // mayLive reports whether the cell has a value, or may have one.
 func (f *Found) mayLive() bool {
-	return f.Present() || !f.known && (f.damaged || cell.ShapeOf(f.Size) == cell.ShapeIntent)
+	return f.Present() || !f.known && (f.damaged || cell.ShapeOf(f.Size) == cell.ShapeLook)
 }
 
 // matches reports whether the cell, given as it is now, has the effective value that was
@@ -112,6 +114,17 @@ func (f *Found) matches(rd resolve.Reading) bool {
 		return f.writer == w
 	}
 	return f.Version == rd.Version
+}
+
+// Writer is the attempt that wrote the effective value; zero if that is not known.
+func (f *Found) Writer() txid.ID { return f.writer }
+
+// Expires is when the value is due, in nanoseconds since 1970 by the store's clock; 0 is never.
+func (f *Found) Expires() int64 { return f.expires }
+
+// PresentAt tells whether the cell has a value that is not due at a time of the store's clock.
+func (f *Found) PresentAt(now int64) bool {
+	return f.Present() && (f.expires == 0 || f.expires > now)
 }
 
 // Value is the cell's effective value, if it is known.

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"math"
 	"slices"
 	"sort"
 	"time"
@@ -79,6 +80,18 @@ func (s *Span) End(at time.Time) {
 
 // At is the instant at which all that was seen was current at once; zero if none is known.
 func (s *Span) At() time.Time { return s.at }
+
+// Ends is when, after a time of the store's clock, the first value becomes due that is in the
+// Span; the end of time if none does.
+func (s *Span) Ends(after int64) int64 {
+	first := int64(math.MaxInt64)
+	for i := range s.found {
+		if f := &s.found[i]; !f.Own && f.expires > after {
+			first = min(first, f.expires)
+		}
+	}
+	return first
+}
 
 // Empty reports whether nothing was consumed.
 func (s *Span) Empty() bool { return s.consumed.Empty() }

@@ -223,7 +223,7 @@ func (p *part) same(seen, now *Found) bool {
 		return true
 	case seen.Version == now.Version && seen.isSettled() && !now.damaged:
 		now.known, now.present, now.settled = seen.known, seen.present, seen.settled
-		now.writer, now.reading = seen.writer, seen.reading
+		now.writer, now.reading, now.expires = seen.writer, seen.reading, seen.expires
 		return true
 	}
 	return false

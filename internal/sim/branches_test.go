@@ -232,7 +232,7 @@ const (
 	met         = `in := rd.Cell.Intent`
 
 	lockedPrimary = `a, v := c.tryFirst(ctx, p, first)`
-	gaveValue     = `res, s, err := a.rs.Send(l.ctx, w)`
+	gaveValue     = `res, s, err := a.rs.Send(ctx, w)`
 	beaten        = `res, s, _ := h.a.rs.Send(short, st.Prepare(h.at, cell.Fence(h.at.Cell)))`
 )
 
@@ -391,7 +391,7 @@ var branches = []struct {
 		{"refused, and the cell does not tell", `silent = append(silent, m)`, ""},
 	}},
 	{"commit/validate.go", []branch{
-		{"a read has changed", `r.Outdated(now[i]) { stale = true`, ""},
+		{"a read has changed", `r.Outdated(now[i], clock) { stale = true`, ""},
 		{"validated: a read is stale", `err := a.validate()`, `a.found.Stale`},
 		{"validated: a read can't be validated", `err := a.validate()`, `err != nil`},
 		{"commit write: of several members, with the mark", commitSent, `!fold.Unmarked`},
@@ -493,19 +493,19 @@ var branches = []struct {
 		{"a key that was read has changed before anything is sent", `p.stale = true`,
 			`_, w := m.Base.Effective(); p.writes[i].Seen && w != p.writes[i].Writer`},
 		{"an insert finds the key at the commit",
-			`p.stale = true`, `p.writes[i].Insert && !m.Base.Absent()`},
-		{"needless: deletes of what is absent, and locks", `e.setRead(members[i].Base)`, ""},
-		{"not needless", `!m.Base.Absent() { return false`, ""},
+			`p.stale = true`, `p.writes[i].Insert && !m.Base.Absent(now)`},
+		{"needless: deletes of what is absent, and locks", `e.setRead(members[i].Base, 0)`, ""},
+		{"not needless", `!m.Base.Absent(0) { return false`, ""},
 	}},
 	{"txn/refresh.go", []branch{
 		{"a member that was not sent is undecided",
 			`e.Base, e.old = rd, locked || !rd.Final()`, `e.old`},
 		{"validation has read what changed: run again", `if r.Stale {`, ""},
-		{"a key that was only read has changed", `r.Outdated(others[i]) { return true`, ""},
-		{"a key that was written has changed", `e.Outdated(e.Base) { return true`, ""},
+		{"a key that was only read has changed", `r.Outdated(others[i], now) { return true`, ""},
+		{"a key that was written has changed", `e.Outdated(e.Base, now) { return true`, ""},
 		{"the function runs again", `t.rerun(Conflict)`, ""},
 		{"versions alone have moved: a new attempt at once",
-			`if err != nil || !changed(p, r.Now) {`, `err == nil`},
+			`if err != nil || !changed(p, r.Now, t.e.st.Clock()) {`, `err == nil`},
 		{"two refused each other: the younger backs off", `d := contention.Backoff(`, ""},
 	}},
 	{"txn/reads.go", []branch{
@@ -534,7 +534,7 @@ var branches = []struct {
 		{"a listed key that the transaction has written",
 			`own := s.ownLocked()`, `own != "" && s.head != nil && s.head.Name == own`},
 		{"strong scans of one instant: validation had listed twice",
-			`t.e.memory.Keep(spans, spans[0].At())`, `strong`},
+			`t.e.memory.Keep(tx.spans, tx.spans[0].At())`, `strong`},
 		{"weak scans of one instant", `return t.e.st.Fresh(at, t.start, t.o.Staleness)`, ""},
 		{"weak scans not of one known instant", `!s.At().Equal(at) { return false`, ""},
 	}},
@@ -554,7 +554,7 @@ var branches = []struct {
 		{"an own intent: changed before it landed", `base, own := p.Own[now.Name]; own {`,
 			`!seen.matches(base)`},
 		{"a name is new", `case seen == nil: return false`, ""},
-		{"at the version seen", `now.writer, now.reading = seen.writer, seen.reading`, ""},
+		{"at the version seen", `now.writer, now.reading, now.expires = `, ""},
 		{"at the version seen, but with an undecided intent", `doubt{j, seen})`,
 			`seen != nil && seen.Version == now.Version`},
 		{"at another version", `doubt{j, seen})`, `seen != nil && seen.Version != now.Version`},
@@ -590,7 +590,8 @@ var branches = []struct {
 			r.waiter.err =`, ""},
 		{"a group has only read", `case err == nil && g.t.linked == nil:`, ""},
 		{"a group can't commit, and its waiters go on by themselves", `o = latch.Solo`, ""},
-		{"a key that a waiter before has used", `e.fetch, e.lent = nil, true`, ""},
+		{"a key that a waiter before has used",
+			`e.fetch, e.lent, e.handed = nil, true, src.handed || src.own()`, ""},
 	}},
 	{"sweep/sweep.go", []branch{
 		{"sweep: an intent is abandoned", `return p.settle(ctx, info)`, ""},
@@ -618,7 +619,7 @@ var branches = []struct {
 		{"whether a value was written is not known", `if version == "" {`, ""},
 	}},
 	{"txn/tx.go", []branch{
-		{"an insert finds the key in what is known", `case ok && !rd.Absent(): e.setRead(rd)`, ""},
+		{"an insert finds the key in what is known", `case ok && !rd.Absent(tx.now): e.setRead(rd, tx.now)`, ""},
 		{"an insert of what is known to be absent", `case ok: e.Base = rd`, ""},
 		{"a blind write fetches its cell", `e.fetch = t.e.rt.NewEvent()`, ""},
 		{"a key is locked", `e.op = opLock`, ""},
@@ -629,7 +630,7 @@ var branches = []struct {
 	}},
 	{"txn/engine.go", []branch{
 		{"a value is gone, outside a transaction",
-			`if !errors.Is(err, store.ErrMissing) { return data, err }`, ""},
+			`if !errors.Is(err, store.ErrMissing) { return data, a, err }`, ""},
 		{"a read outside a transaction, from the cache", `if ok { e.stats.Hits.Add(1)`, ""},
 		{"a read outside a transaction, of the store", `e.stats.Misses.Add(1)`, ""},
 	}},

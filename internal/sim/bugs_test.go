@@ -10,9 +10,9 @@ type bug struct {
 var bugs = []bug{
 	{
 		"read validation skipped", "internal/commit/validate.go",
-		`		if r.Outdated(now[i]) {
+		`		if r.Outdated(now[i], clock) {
 			stale = true`,
-		`		if false && r.Outdated(now[i]) {
+		`		if false && r.Outdated(now[i], clock) {
 			stale = true`, "",
 	},
 	{
@@ -132,8 +132,8 @@ var bugs = []bug{
 	},
 	{
 		"an error of the function returned without validation", "internal/txn/reads.go",
-		`	if exists || !t.valid(reads, tx.spans) {`,
-		`	if ferr == nil && (exists || !t.valid(reads, tx.spans)) {`, "",
+		`	if exists || !t.valid(tx, reads) {`,
+		`	if ferr == nil && (exists || !t.valid(tx, reads)) {`, "",
 	},
 	{
 		"an unknown commit write taken for failure", "internal/commit/validate.go",
@@ -178,9 +178,9 @@ var bugs = []bug{
 	},
 	{
 		"an insert over a value", "internal/commit/plan.go",
-		`|| r.Insert && !now.Absent()
+		`|| r.Insert && !now.Absent(clock)
 `,
-		`|| false && r.Insert && !now.Absent()
+		`|| false && r.Insert && !now.Absent(clock)
 `, "",
 	},
 	{
@@ -257,21 +257,21 @@ var bugs = []bug{
 	},
 	{
 		"a walk passes over what holds an intent", "items.go",
-		`		if !found.Present() {`,
-		`		if !found.Present() || found.Size&3 == 2 {`, "range-walk",
+		`		if !found.PresentAt(now) {`,
+		`		if !found.PresentAt(now) || found.Size&3 == 2 {`, "range-walk",
 	},
 	{
 		"a drop passes over what holds an intent", "internal/scan/below.go",
 		`return l.Shape == cell.ShapeTombstone ||`,
-		`return l.Shape == cell.ShapeIntent || l.Shape == cell.ShapeTombstone ||`, "range-walk",
+		`return l.Shape == cell.ShapeLook || l.Shape == cell.ShapeTombstone ||`, "range-walk",
 	},
 	{
 		"a drop takes what it knows of a key for what is there", "internal/txn/engine.go",
-		`if err != nil || x.value.Kind == cell.Absent {`,
-		`if err == nil && x.value.Kind == cell.Absent {
+		`if err != nil || x.absent() && x.Due == 0 {`,
+		`if err == nil && x.absent() {
 			x.Seen = false
 		}
-		if err != nil || x.value.Kind == cell.Absent {`, "range-walk",
+		if err != nil || x.absent() && x.Due == 0 {`, "range-walk",
 	},
 	{
 		"a commit write sent twice on the way taken for refused", "internal/commit/validate.go",
@@ -332,10 +332,106 @@ var bugs = []bug{
 	{
 		"a group forgets what waiters before have done to a key", "internal/txn/group.go",
 		`		*e = *src
-		e.fetch, e.lent = nil, true
+		e.fetch, e.lent,`,
+		`		e.fetch, e.lent,`, "crowd",
+	},
+	{
+		"a due value read", "internal/txn/readset.go",
+		`	if e.value.Due(now) {`, `	if false {`, "expire",
+	},
+	{
+		"a due value read without a transaction", "internal/txn/engine.go",
+		`		case v.Kind == cell.Absent, v.Due(now):`,
+		`		case v.Kind == cell.Absent:`, "expire",
+	},
+	{
+		"a view that ends after what it saw was due", "internal/txn/reads.go",
+		`	if tx.ends() <= t.e.st.Clock() {`, `	if false {`, "expire",
+	},
+	{
+		"a value that may be due soon replaced in one round", "internal/commit/plan.go",
+		`len(p.Spans) > 0 || p.Soon:`, `len(p.Spans) > 0:`, "expire",
+	},
+	{
+		"a pending attempt commits after what it saw was due", "internal/commit/validate.go",
+		`	a.found.Stale = a.found.Stale || a.plan.Ends <= a.st.Clock()
+`, ``, "expire",
+	},
+	{
+		"locked values commit after they were due", "internal/commit/locks.go",
+		`	if ends <= a.st.Clock() {`, `	if false {`, "expire",
+	},
+	{
+		"a due cell taken as base without a look", "internal/commit/plan.go",
+		`r.Insert && !now.Absent(clock)`, `r.Insert && !now.Absent(1<<62)`, "expire",
+	},
+	{
+		"an insert takes what expires for absent", "internal/txn/tx.go",
+		`	case ok && !rd.Absent(tx.now):`,
+		`	case ok && !rd.Absent(1<<62):`, "expire",
+	},
+	{
+		"what was renewed before it was due taken for due", "internal/txn/readset.go",
+		`return !slices.ContainsFunc(reads,`, `return true || !slices.ContainsFunc(reads,`, "expire",
+	},
+	{
+		"what the cache holds taken for due", "internal/txn/readset.go",
+		`return v.Expires != 0 && v.Due(e.st.Clock())`,
+		`return false && v.Due(e.st.Clock())`, "expire",
+	},
+	{
+		"an expiry lost in a fold", "internal/cell/transition.go",
+		`		n.commit(in.Tx, in.Action, in.Value)
 `,
-		`		e.fetch, e.lent = nil, true
-`, "crowd",
+		`		v := in.Value
+		v.Expires = 0
+		n.commit(in.Tx, in.Action, v)
+`, "expire",
+	},
+	{
+		"an expiry lost in the cache", "internal/cell/footprint.go",
+		`	v.Data, v.own = bytes.Clone(v.Data), true
+`,
+		`	v = Inlined(bytes.Clone(v.Data))
+`, "expire",
+	},
+	{
+		"a waiter of a group sees what is due", "internal/txn/group.go",
+		`		case e.expires <= tx.now:`, `		case false:`, "expire",
+	},
+	{
+		"a scan that trusts the listing", "internal/scan/scan.go",
+		`return f.Present() && (f.expires == 0 || f.expires > now)`,
+		`return f.Present()`, "range-expire",
+	},
+	{
+		"an expiry lost as a listing is compared", "internal/scan/validate.go",
+		`now.writer, now.reading, now.expires = seen.writer, seen.reading, seen.expires`,
+		`now.writer, now.reading = seen.writer, seen.reading`, "range-expire",
+	},
+	{
+		"a sweep deletes what is not due", "internal/resolve/tidy.go",
+		`		case !v.Due(r.st.Clock()):`, `		case false:`, "expire-sweep",
+	},
+	{
+		"a version that is not required", "internal/txn/readset.go",
+		`	if found == writer {`,
+		`	if true || found == writer {`, "swap",
+	},
+	{
+		"a version that is not validated", "internal/txn/readset.go",
+		`	switch {
+	case e.handed:`,
+		`	e.Seen = false
+	switch {
+	case e.handed:`, "swap",
+	},
+	{
+		"a version required of what a group has written", "internal/txn/readset.go",
+		`	case e.handed:
+`,
+		`	case false:
+`, "swap",
 	},
 	{
 		"a range not validated", "internal/commit/validate.go",
@@ -383,15 +479,15 @@ var bugs = []bug{
 	},
 	{
 		"the function not run again on locked values", "internal/commit/locks.go",
-		`if !r.Outdated(m.Base) {`,
+		`if !r.Outdated(m.Base, l.a.st.Clock()) {`,
 		`if true {`, "",
 	},
 	{
 		"a lock that is not given its value", "internal/commit/locks.go",
-		`		if m.Action == cell.Lock {
-			return nil`,
-		`		if m != a.members[1] || m.Action == cell.Lock {
-			return nil`, "",
+		`	if m.Action == cell.Lock {
+		return nil`,
+		`	if m != a.members[1] || m.Action == cell.Lock {
+		return nil`, "",
 	},
 	{
 		"an intent not sent after the hot one", "internal/commit/place.go",

@@ -127,6 +127,21 @@ func (s *Sim) apply(c *call) {
 		}
 		c.page, c.err = s.store.List(ctx, o)
 	}
+	c.object.Time, c.stamp.Time = s.tells(c.object.Time), s.tells(c.stamp.Time)
+	if s.params.told == toldByWrites {
+		c.object.Time = time.Time{}
+	}
+}
+
+// tells is what an answer tells of the store's time.
+func (s *Sim) tells(at time.Time) time.Time {
+	switch s.params.told {
+	case toldSeconds:
+		return at.Truncate(time.Second)
+	case untold:
+		return time.Time{}
+	}
+	return at
 }
 
 // answer gives the call's result to its client.

@@ -23,9 +23,12 @@ func RunFree(cfg Config) error {
 	}
 	start := time.Now()
 	f := &free{params: newParams(cfg), store: memory.New()}
+	f.params.told = toldExactly
 	f.ledger = &program.Ledger{
 		Seed: cfg.Seed, Keys: f.params.keys, Now: func() time.Duration { return time.Since(start) },
+		Clocks: f.params.clocks(cfg.Workload),
 	}
+	f.ledger.Clocks.Epoch = start
 	n := f.params.clients
 	all := program.Deal(cfg.Workload, n*f.params.processes, cfg.Txs, cfg.Skip)
 	var wg sync.WaitGroup

@@ -146,7 +146,7 @@ func newSim(cfg Config) *Sim {
 	s.witness = witness.New(s.world.Fail, s.storeTime, program.Horizon)
 	s.ledger = &program.Ledger{
 		Seed: cfg.Seed, Keys: p.keys, Now: s.world.Now,
-		Excuse: s.excuse,
+		Excuse: s.excuse, Clocks: p.clocks(cfg.Workload),
 	}
 	if cfg.Trace {
 		s.ledger.Note = s.say
@@ -173,7 +173,7 @@ func (s *Sim) excuse(rt seam.Runtime) func() bool {
 }
 
 // clock is the store's.
-func (s *Sim) clock() time.Time { return time.Unix(0, 0).Add(s.storeTime()) }
+func (s *Sim) clock() time.Time { return s.params.epoch().Add(s.storeTime()) }
 
 // storeTime is how much time has passed in the store.
 func (s *Sim) storeTime() time.Duration { return s.world.Now() + s.leap }

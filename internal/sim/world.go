@@ -32,6 +32,57 @@ type params struct {
 	newest    bool // calls that are neither chosen nor harmed: the newest first
 	clones    bool // all processes draw the same random choices
 	once      bool // the store declares that a write takes effect once at most
+	told      told // what answers tell of the store's time
+	skewed    bool // the clocks of processes differ
+}
+
+// told says what answers tell of the store's time.
+type told uint8
+
+const (
+	toldExactly told = iota
+	toldSeconds
+	toldByWrites // as by the SDK for Cloud Storage
+	untold
+)
+
+// Limits of the clocks.
+const (
+	// skewMax is by how much the clock of a process is off, where it decides.
+	skewMax = 20 * time.Second
+	// lagMax is for how long an answer may be on its way: to a scan, the store's time is what
+	// the latest answer has told.
+	lagMax = 2 * time.Minute
+)
+
+// epoch is what the store's clock says as the run begins: far from what processes think, where it
+// alone decides.
+func (p *params) epoch() time.Time {
+	if p.told == toldByWrites || p.told == untold {
+		return baton.Epoch
+	}
+	return time.Unix(0, 0)
+}
+
+// clocks are those by which values expire.
+func (p *params) clocks(workload string) program.Clocks {
+	c := program.Clocks{
+		Expire: program.Expires(workload), Epoch: p.epoch(), Exact: p.told == toldExactly,
+	}
+	switch p.told {
+	case toldSeconds:
+		c.Late = time.Second
+	case toldByWrites, untold:
+		c.Epoch, c.Early, c.Late = p.epoch(), skewMax, skewMax
+	}
+	if p.told == toldByWrites {
+		c.Late += lagMax
+	}
+	if program.Scans(workload) {
+		c.Exact = false
+		c.Late += lagMax
+	}
+	return c
 }
 
 // weights are the shares of the faults, in 256ths, at the highest level.
@@ -60,6 +111,12 @@ func newParams(cfg Config) params {
 	if pages := baton.Derive(cfg.Seed, 9); program.Scans(cfg.Workload) {
 		p.pageMax = []int{0, 0, 1, 2, 3, 5}[pages.Below(6)]
 	}
+	if clocks := baton.Derive(cfg.Seed, 13); program.Expires(cfg.Workload) {
+		p.skewed = true
+		p.told = []told{
+			toldExactly, toldExactly, toldSeconds, toldByWrites, untold,
+		}[clocks.Below(5)]
+	}
 	p.keys = append(p.keys, allKeys[:w.KeysMin+r.Below(w.KeysMax-w.KeysMin+1)]...)
 	switch level := r.Below(8); level {
 	case 0: // no faults, but any order
@@ -78,7 +135,7 @@ func newParams(cfg Config) params {
 		if leaps := baton.Derive(cfg.Seed, 12); w.Leaps {
 			p.profile[actLeap] = uint8(2 + leaps.Below(24))
 			p.inline = 5 * leaps.Below(2)
-		} else if leaps.Below(2) == 0 {
+		} else if leaps.Below(2) == 0 && !p.skewed {
 			p.profile[actLeap] = uint8(leaps.Below(int(weights[actLeap]) + 1))
 		}
 	}
@@ -119,6 +176,9 @@ func (s *Sim) launch(clients []*program.Client) {
 	random := baton.Derive(s.cfg.Seed, 4, source)
 	unique := baton.Derive(s.cfg.Seed, 11, uint64(s.born))
 	p := &process{Process: s.world.NewProcess(s.born, random, unique), s: s, clients: clients}
+	if skew := baton.Derive(s.cfg.Seed, 14, uint64(s.born)); s.params.skewed {
+		p.Skew(time.Duration(skew.Below(int(2*skewMax))) - skewMax)
+	}
 	s.born++
 	s.processes = append(s.processes, p)
 	for _, c := range clients {

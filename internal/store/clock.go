@@ -48,6 +48,22 @@ func (m Moment) Earlier(o Moment) Moment {
 	return m
 }
 
+// Clock is the store's time, in nanoseconds since 1970, as far as answers have told it: never
+// ahead of the store's, and behind it by what an answer takes on its way, and by the resolution
+// in which the store tells it. While no answer tells it, it is the process's. Whether a value is
+// due is decided by it.
+func (s *Store) Clock() int64 { return s.cache.Reading(s.rt.Now()).UnixNano() }
+
+// Soon tells whether a time may come before an attempt has ended.
+func (s *Store) Soon(at int64) bool { return at <= s.Clock()+int64(AttemptMax) }
+
+// ClockAt is what the clock has said at an instant of the process's time, or somewhat less, by
+// what is known now.
+func (s *Store) ClockAt(at time.Time) int64 {
+	now := s.rt.Now()
+	return s.cache.Reading(now).UnixNano() - int64(now.Sub(at))
+}
+
 // Fresh tells whether what was current at an instant is at most so old now: not if a clock has
 // jumped since.
 func (s *Store) Fresh(at, now time.Time, staleness time.Duration) bool {

@@ -60,7 +60,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open %q: %w", s.FullName(keyspace.Meta), notWritten(err))
 	}
 	s.cache = o.Cache.Space(m.id.String())
-	s.cache.Saw(s.opened[0], s.opened[1], s.opened[2])
+	if !s.opened[0].IsZero() { // who has created it has seen no answer with a time yet
+		s.cache.Saw(s.opened[0], s.opened[1], s.opened[2])
+	}
 	s.deletes = m.deletes && o.Backend.Capabilities().ConditionalDelete
 	return s, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 )
@@ -33,21 +34,43 @@ func (p *pass) remove(
 
 func (p *pass) changed() { p.count(func(r *Report) { r.Changed++ }) }
 
-// settle resolves an abandoned intent.
+// settle resolves an abandoned intent, or deletes a value that is due.
 func (p *pass) settle(ctx context.Context, info backend.Info) error {
-	met := true
-	if !p.o.DryRun {
-		var err error
-		if met, err = p.rs.Tidy(ctx, info.Name, p.o.Horizon < 0); err != nil {
-			return fmt.Errorf("settle %q: %w", p.st.FullName(info.Name), err)
-		}
+	did, err := resolve.Nothing, error(nil)
+	if p.o.DryRun {
+		did, err = p.foresee(ctx, info.Name)
+	} else {
+		did, err = p.rs.Tidy(ctx, info.Name, p.o.Horizon < 0)
 	}
-	if !met { // it was settled before, or a sweep has helped to
+	if err != nil {
+		return fmt.Errorf("settle %q: %w", p.st.FullName(info.Name), err)
+	}
+	switch did {
+	case resolve.Settled:
+		p.count(func(r *Report) { r.Settled++ })
+	case resolve.Expired:
+		p.count(func(r *Report) { r.Expired++ })
+	case resolve.Nothing: // it was settled before, or a sweep has helped to
 		p.changed()
-		return nil
 	}
-	p.count(func(r *Report) { r.Settled++ })
 	return nil
+}
+
+// foresee tells what resolve.Resolver.Tidy would do.
+func (p *pass) foresee(ctx context.Context, name string) (resolve.Tidied, error) {
+	s, err := p.rs.Read(ctx, name)
+	if err != nil {
+		return resolve.Nothing, err
+	}
+	switch v := &s.Cell.Value; {
+	case s.Cell.Intent != nil:
+		return resolve.Settled, nil
+	case v.Due(p.st.Clock()):
+		return resolve.Expired, nil
+	case v.Expires != 0:
+		return resolve.Lasting, nil
+	}
+	return resolve.Nothing, nil
 }
 
 // tombstone reads a tombstone and helps the transactions of its marks, so that they can

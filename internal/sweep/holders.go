@@ -106,7 +106,7 @@ func (h *holders) each(ctx context.Context, held bool, do func(store.Snapshot)) 
 		if err != nil {
 			return err
 		}
-		if held && cell.ShapeOf(info.Size) != cell.ShapeIntent || info.Damaged {
+		if held && cell.ShapeOf(info.Size) != cell.ShapeLook || info.Damaged {
 			continue
 		}
 		if _, _, err := keyspace.ParseCell(info.Name); err != nil {

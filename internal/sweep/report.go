@@ -23,6 +23,8 @@ type Report struct {
 	Objects, Bytes int64
 	// Settled counts the abandoned intents that were resolved.
 	Settled int64
+	// Expired counts the values that were due, and have been deleted.
+	Expired int64
 	// Condemned counts the tombstones that were announced to be removed by a sweep that
 	// comes a horizon later, and Tombstones those that were removed.
 	Condemned, Tombstones int64

@@ -207,11 +207,11 @@ func (p *pass) cell(info backend.Info) func(ctx context.Context) error {
 	switch {
 	case shape == cell.ShapeValue:
 		return nil
-	case shape == cell.ShapeIntent && p.settled:
+	case shape == cell.ShapeLook && p.settled:
 		return nil // it could not be settled
-	case shape == cell.ShapeIntent && !p.old(info, settleMin):
+	case shape == cell.ShapeLook && !p.old(info, settleMin):
 		return p.young()
-	case shape == cell.ShapeIntent:
+	case shape == cell.ShapeLook:
 		return func(ctx context.Context) error { return p.settle(ctx, info) }
 	case p.settling || p.o.KeepTombstones:
 		return nil

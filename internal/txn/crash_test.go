@@ -103,7 +103,7 @@ func (h *handle) crashAndLook(
 	start := time.Now()
 	if writeFirst {
 		_, err := other.tx(context.Background(), func(tx *txn.Tx) error {
-			return tx.Write(keys[len(keys)-1], []byte("over"))
+			return tx.Write(keys[len(keys)-1], []byte("over"), 0)
 		})
 		require.NoError(w.T, err, where)
 	}

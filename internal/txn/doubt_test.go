@@ -109,14 +109,14 @@ func TestDirectWriteIsUnknown(t *testing.T) {
 			})
 		}, first},
 		{"a condemned tombstone: lifted, then dead", func(tx *txn.Tx) error {
-			return tx.Insert("=new", nil)
+			return tx.Insert("=new", nil, 0)
 		}, func(w *world, h *handle) {
 			h.LoseRequest("=new", 0, func() {
 				w.Put("=new", &cell.Cell{Writer: id(9), Condemned: true})
 			})
 		}, again},
 		{"a condemned tombstone that vanishes: sent again", func(tx *txn.Tx) error {
-			return tx.Insert("=new", nil)
+			return tx.Insert("=new", nil, 0)
 		}, func(w *world, h *handle) {
 			h.LoseRequest("=new", 0, func() {
 				w.Put("=new", &cell.Cell{Writer: id(9), Condemned: true})
@@ -134,7 +134,7 @@ func TestDirectWriteIsUnknown(t *testing.T) {
 func TestStagedWriteIsUnknown(t *testing.T) {
 	both := write("new", "=a", "=b")
 	lock := func(tx *txn.Tx) error {
-		return errors.Join(tx.Lock([]string{"=b"}), tx.Write("=a", []byte("new")))
+		return errors.Join(tx.Lock([]string{"=b"}), tx.Write("=a", []byte("new"), 0))
 	}
 	settled := func(w *world, forgotten ...string) func() {
 		return func() {

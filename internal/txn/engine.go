@@ -26,6 +26,7 @@ import (
 	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
 )
 
 // Engine runs transactions on one database.
@@ -111,48 +112,75 @@ type Options struct {
 // within it. The bound counts from when the request that proved it was sent.
 func (e *Engine) Read(
 	ctx context.Context, name string, staleness time.Duration,
-) ([]byte, error) {
+) ([]byte, About, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, About{}, err
 	}
-	rd, ok := resolve.Reading{}, false
+	rd, ok, now := resolve.Reading{}, false, e.st.Clock()
 	if staleness > 0 {
 		rd, ok = e.rs.Cached(name)
 		ok = ok && e.st.Fresh(rd.Until, e.rt.Now(), staleness)
+		ok = ok && !e.lapsed(rd)
 	}
 	if ok {
 		e.stats.Hits.Add(1)
 	} else {
 		var err error
 		e.stats.Misses.Add(1)
-		if rd, err = e.rs.Shared(ctx, name, e.st.Tick()); err != nil {
-			return nil, err
+		if rd, now, err = e.read(ctx, name); err != nil {
+			return nil, About{}, err
 		}
 	}
 	e.stats.ReadOnly.Add(1)
-	return e.bytes(ctx, rd)
+	return e.bytes(ctx, rd, now)
+}
+
+// dueMax is how often a single read begins anew as its value becomes due meanwhile.
+const dueMax = 3
+
+// read reads a cell, and tells a time of the store's clock that is not after that at which the
+// cell was so. A value that becomes due meanwhile is read again.
+func (e *Engine) read(ctx context.Context, name string) (resolve.Reading, int64, error) {
+	for again := 0; ; again++ {
+		now := e.st.Clock()
+		rd, err := e.rs.Shared(ctx, name, e.st.Tick())
+		if err != nil {
+			return rd, 0, err
+		}
+		if !rd.Told.IsZero() {
+			now = max(now, rd.Told.UnixNano())
+		}
+		v, _ := rd.Effective()
+		if v.Due(now) || !v.Due(e.st.Clock()) || again == dueMax {
+			return rd, now, nil
+		}
+	}
 }
 
 // bytes returns the value of a cell that was read, a copy of it. If its external value
-// has been replaced meanwhile, it is that of the cell as it is now.
-func (e *Engine) bytes(ctx context.Context, rd resolve.Reading) ([]byte, error) {
+// has been replaced meanwhile, it is that of the cell as it is now. What is due at a time of the
+// store's clock is not found.
+func (e *Engine) bytes(
+	ctx context.Context, rd resolve.Reading, now int64,
+) ([]byte, About, error) {
 	for range vanishedMax {
-		v, _ := rd.Effective()
-		switch v.Kind {
-		case cell.Absent:
-			return nil, backend.ErrNotFound
-		case cell.Inline:
-			return append(make([]byte, 0, len(v.Data)), v.Data...), nil
+		v, w := rd.Effective()
+		a := About{Writer: w, Expires: v.Expires}
+		switch {
+		case v.Kind == cell.Absent, v.Due(now):
+			return nil, About{}, backend.ErrNotFound
+		case v.Kind == cell.Inline:
+			return append(make([]byte, 0, len(v.Data)), v.Data...), a, nil
 		}
 		data, err := e.download(ctx, rd.Name, v)
 		if !errors.Is(err, store.ErrMissing) {
-			return data, err
+			return data, a, err
 		}
 		if rd, err = e.rereadCell(ctx, rd.Name, v); err != nil {
-			return nil, err
+			return nil, About{}, err
 		}
 	}
-	return nil, fmt.Errorf("value replaced %d times while it was read: %w",
+	return nil, About{}, fmt.Errorf("value replaced %d times while it was read: %w",
 		vanishedMax, backend.ErrUnavailable)
 }
 
@@ -165,11 +193,11 @@ func (e *Engine) Remove(ctx context.Context, name string) (had bool, err error) 
 	}
 	err = e.Run(ctx, Options{}, func(tx *Tx) error {
 		had = false
-		x, err := tx.record(name)
-		if err != nil || x.value.Kind == cell.Absent {
+		x, err := tx.record(name, seen)
+		if err != nil || x.absent() && x.Due == 0 {
 			return err
 		}
-		had = true
+		had = !x.absent()
 		return tx.Delete(name)
 	})
 	return had && err == nil, err
@@ -184,6 +212,7 @@ var (
 	ErrConflict = errors.New("conflict")
 	ErrInDoubt  = commit.ErrInDoubt
 	ErrTooLarge = errors.New("too large")
+	ErrVersion  = errors.New("another version")
 )
 
 // ConflictError is ErrConflict with the number of attempts made.
@@ -212,6 +241,18 @@ func (e *SizeError) Error() string {
 
 // Is makes the error match ErrTooLarge.
 func (e *SizeError) Is(target error) bool { return target == ErrTooLarge }
+
+// VersionError is ErrVersion with the writer that was required, and the one found; zero stands
+// for that of a key without a value.
+type VersionError struct{ Want, Found txid.ID }
+
+// Error tells both.
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("%v: found %v, required %v", ErrVersion, e.Found, e.Want)
+}
+
+// Is makes the error match ErrVersion.
+func (e *VersionError) Is(target error) bool { return target == ErrVersion }
 
 // InDoubtError is ErrInDoubt with the attempt, the names of its cells, and the cause.
 type InDoubtError = commit.InDoubtError

@@ -119,7 +119,7 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 	case t.group != nil && !t.group.seal():
 		return false, nil
 	}
-	if err = t.locks.Finish(); errors.Is(err, commit.ErrLost) {
+	if err = t.locks.Finish(tx.ends()); errors.Is(err, commit.ErrLost) {
 		return t.lockAgain()
 	} else if err != nil {
 		return true, err
@@ -150,7 +150,7 @@ func (t *txn) outdated(used []*entry) (changed bool, err error) {
 func (t *txn) readLocked(used []*entry) {
 	for _, e := range used {
 		if !e.Seen {
-			e.setRead(t.fresh[e.Name])
+			e.setRead(t.fresh[e.Name], 0)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestLockedValueIsNotLinkedLate(t *testing.T) {
 					if err := update("new", "=a", "=b")(tx); err != nil {
 						return err
 					}
-					return tx.Write(at, []byte(big))
+					return tx.Write(at, []byte(big), 0)
 				})
 				require.NoError(t, err)
 				h.drain()

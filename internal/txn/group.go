@@ -137,7 +137,7 @@ func (g *group) runOf(t *txn, tx *Tx) bool {
 		return false
 	}
 	ran := rt.NewEvent()
-	r.tx, r.ran = &Tx{t: t, why: Regrouped, fresh: tx.fresh, base: tx}, ran
+	r.tx, r.ran = &Tx{t: t, why: Regrouped, fresh: tx.fresh, base: tx, now: tx.now}, ran
 	if !r.Tell(latch.Run) {
 		return false
 	}
@@ -244,7 +244,8 @@ func (tx *Tx) sound() bool {
 			return false
 		}
 	}
-	return tx.broken == nil && tx.failure == nil && len(tx.vanished)+len(tx.spans) == 0
+	return !tx.alone && tx.broken == nil && tx.failure == nil &&
+		len(tx.vanished)+len(tx.spans) == 0
 }
 
 // changed are the names of the keys written by the run itself.
@@ -264,7 +265,14 @@ func (tx *Tx) copyTo(e *entry) {
 	defer tx.mu.Unlock()
 	if src := tx.findLocked(e.Name); src != nil && !tx.done {
 		*e = *src
-		e.fetch, e.lent = nil, true
+		e.fetch, e.lent, e.handed = nil, true, src.handed || src.own()
+		switch {
+		case e.op != opPut || e.expires == 0:
+		case e.expires <= tx.now:
+			e.op, e.data, e.expires = opDelete, nil, 0 // due already, and its writer is done
+		case e.until == 0 || e.expires < e.until:
+			e.until = e.expires
+		}
 	}
 }
 

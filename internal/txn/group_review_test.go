@@ -129,7 +129,7 @@ func TestASlowFunctionHasItsTurn(t *testing.T) {
 		runs, err := h.tx(ctx, func(tx *txn.Tx) error {
 			v, err := tx.Read("=a")
 			time.Sleep(400 * time.Millisecond)
-			return errors.Join(err, tx.Write("=a", v))
+			return errors.Join(err, tx.Write("=a", v, 0))
 		})
 		assert.NoError(t, err)
 		assert.LessOrEqual(t, runs, 7)

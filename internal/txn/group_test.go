@@ -44,7 +44,7 @@ func increment(names ...string) func(tx *txn.Tx) error {
 				return err
 			}
 			n, _ := strconv.Atoi(string(v))
-			if err := tx.Write(name, []byte(strconv.Itoa(n+1))); err != nil {
+			if err := tx.Write(name, []byte(strconv.Itoa(n+1)), 0); err != nil {
 				return err
 			}
 		}
@@ -105,7 +105,7 @@ func TestOneOfAGroupFails(t *testing.T) {
 		}, txn.ErrAborted},
 		"too large": {func(tx *txn.Tx) error {
 			_ = increment("=a")(tx)
-			_ = tx.Write("=b", make([]byte, txn.ValueMax+1))
+			_ = tx.Write("=b", make([]byte, txn.ValueMax+1), 0)
 			return nil
 		}, txn.ErrTooLarge},
 	} {
@@ -171,7 +171,7 @@ func TestAnExternalValueGoesByItself(t *testing.T) {
 			if runs++; runs == 1 {
 				return increment("=a")(tx)
 			}
-			return errors.Join(increment("=a")(tx), tx.Write("=b", large))
+			return errors.Join(increment("=a")(tx), tx.Write("=b", large, 0))
 		}, increment("=a"))
 		for _, err := range errs {
 			require.NoError(t, err)
@@ -285,7 +285,7 @@ func TestAGroupIsRunAgain(t *testing.T) {
 		spy := func(tx *txn.Tx) error {
 			v, err := tx.Read("=a")
 			saw = append(saw, string(v))
-			return errors.Join(err, tx.Write("=a", []byte(fmt.Sprintf("%s+", v))))
+			return errors.Join(err, tx.Write("=a", []byte(fmt.Sprintf("%s+", v)), 0))
 		}
 		for _, err := range h.all(spy, spy) {
 			require.NoError(t, err)

@@ -32,7 +32,7 @@ func TestAttemptThatLastsTooLongIsInDoubt(t *testing.T) {
 					})
 					_, err := h.tx(context.Background(), func(tx *txn.Tx) error {
 						for _, k := range keys {
-							if err := tx.Insert(k, nil); err != nil {
+							if err := tx.Insert(k, nil, 0); err != nil {
 								return err
 							}
 						}
@@ -63,7 +63,7 @@ func TestValueOfAnAttemptThatWaitedTooLong(t *testing.T) {
 					wait(w)
 					return nil
 				})
-				h.must(func(tx *txn.Tx) error { return tx.Write("=a", big) })
+				h.must(func(tx *txn.Tx) error { return tx.Write("=a", big, 0) })
 				h.drain()
 				assert.Len(t, h.uploads("=a"), 2, "uploads")
 			})
@@ -92,7 +92,7 @@ func TestValueThatIsGoneWhenItsLinkLands(t *testing.T) {
 			w.Remove(strings.TrimPrefix(h.uploads("=a")[0], prefix))
 			return nil
 		})
-		h.must(func(tx *txn.Tx) error { return tx.Insert("=a", big) })
+		h.must(func(tx *txn.Tx) error { return tx.Insert("=a", big, 0) })
 		h.drain()
 		v, _ := w.handle().read("=a")
 		assert.Len(t, v, len(big), "what was acknowledged is there")

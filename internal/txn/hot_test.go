@@ -165,7 +165,7 @@ func TestDoubtedKeysAreLookedAt(t *testing.T) {
 			}
 			assert.Len(t, h.Sent(faulty.Get, "=a"), 1)
 			assert.Empty(t, h.Sent(faulty.Get, "=b"))
-			return tx.Write("=a", []byte("new"))
+			return tx.Write("=a", []byte("new"), 0)
 		})
 		require.NoError(t, err)
 		assert.Equal(t, 1, runs)

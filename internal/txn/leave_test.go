@@ -42,7 +42,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			txn.ErrAborted},
 		{"panic", func(*txn.Tx) error { panic("user") }, nil},
 		{"too large", func(tx *txn.Tx) error {
-			return tx.Write("=z", make([]byte, txn.ValueMax+1))
+			return tx.Write("=z", make([]byte, txn.ValueMax+1), 0)
 		}, txn.ErrTooLarge},
 	} {
 		for _, after := range []int{0, 1} {
@@ -93,11 +93,11 @@ func TestTxIsDoneAfterItsFunction(t *testing.T) {
 	inWorld(t, func(w *world) {
 		h := w.handle()
 		var kept *txn.Tx
-		h.must(func(tx *txn.Tx) error { kept = tx; return tx.Write("=a", nil) })
+		h.must(func(tx *txn.Tx) error { kept = tx; return tx.Write("=a", nil, 0) })
 		_, err := kept.Read("=a")
 		assert.ErrorIs(t, err, txn.ErrTxDone)
-		assert.ErrorIs(t, kept.Write("=a", nil), txn.ErrTxDone)
-		assert.ErrorIs(t, kept.Insert("=a", nil), txn.ErrTxDone)
+		assert.ErrorIs(t, kept.Write("=a", nil, 0), txn.ErrTxDone)
+		assert.ErrorIs(t, kept.Insert("=a", nil, 0), txn.ErrTxDone)
 		assert.ErrorIs(t, kept.Delete("=a"), txn.ErrTxDone)
 		assert.ErrorIs(t, kept.Lock([]string{"=a"}), txn.ErrTxDone)
 		assert.ErrorIs(t, kept.Abort(), txn.ErrTxDone)
@@ -336,7 +336,7 @@ func TestStoreFailsDuringTheFunction(t *testing.T) {
 		h.Before(faulty.Get, "=a", 0, func(context.Context) error { return backend.ErrDenied })
 		runs, err := h.tx(context.Background(), func(tx *txn.Tx) error {
 			_, _ = tx.Read("=a")
-			return tx.Write("=b", nil)
+			return tx.Write("=b", nil, 0)
 		})
 		assert.ErrorIs(t, err, backend.ErrDenied)
 		assert.Equal(t, 1, runs)

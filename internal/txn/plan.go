@@ -44,11 +44,15 @@ func (t *txn) newPlan(tx *Tx) (*plan, error) {
 	if err := t.e.commits.Prepare(t.ctx, &p.Plan); err != nil {
 		return p, err
 	}
+	now := t.e.st.Clock()
 	for i, m := range p.Members {
-		if p.writes[i].Outdated(m.Base) {
+		if p.writes[i].Outdated(m.Base, now) {
 			p.stale = true
 		}
 	}
+	p.Ends = tx.ends()
+	p.Soon = t.e.st.Soon(p.Ends)
+	p.stale = p.stale || p.Ends <= now
 	if p.stale {
 		t.startStale(p)
 	}
@@ -92,7 +96,7 @@ func membersOf(entries []*entry) []*commit.Member {
 // transaction need not write, but has read that.
 func needless(members []*commit.Member) bool {
 	for _, m := range members {
-		if m.Action == cell.Put || m.Action == cell.Delete && !m.Base.Absent() {
+		if m.Action == cell.Put || m.Action == cell.Delete && !m.Base.Absent(0) {
 			return false
 		}
 	}
@@ -103,7 +107,7 @@ func needless(members []*commit.Member) bool {
 func readAll(writes []*entry, members []*commit.Member) {
 	for i, e := range writes {
 		if !e.Seen {
-			e.setRead(members[i].Base)
+			e.setRead(members[i].Base, 0)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 		}
 	}
 	reads := tx.reads()
-	if exists || !t.valid(reads, tx.spans) {
+	if exists || !t.valid(tx, reads) {
 		must := reads
 		if len(tx.spans) == 0 && !exists {
 			must = reads[:len(reads)-t.exempt(reads)]
@@ -39,6 +39,9 @@ func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 			err := t.failed()
 			return err != nil, err
 		}
+	}
+	if tx.ends() <= t.e.st.Clock() {
+		return t.again(tx)
 	}
 	if ferr != nil {
 		t.e.stats.Failed.Add(1)
@@ -63,7 +66,7 @@ func (t *txn) readInserts(tx *Tx) (exists bool, err error) {
 	err = seam.Each(t.e.rt, len(blind), func(i int) error {
 		rd, err := t.e.rs.Shared(t.ctx, blind[i].Name, 0)
 		if err == nil {
-			blind[i].setRead(rd)
+			blind[i].setRead(rd, tx.now)
 		}
 		return err
 	})
@@ -128,6 +131,9 @@ func (t *txn) exempt(reads []*commit.Read) int {
 			return 0
 		}
 	}
+	if !proven(reads, t.e.st.ClockAt(reads[end].Base.Until)) {
+		return 0
+	}
 	return 1
 }
 
@@ -141,8 +147,11 @@ func (t *txn) longAgo(exempt []*commit.Read) bool {
 // snapshot reports whether all values are known to have been current at one instant
 // within the staleness bound.
 func (t *txn) snapshot(reads []*commit.Read) bool {
-	if len(reads) < 2 {
-		return true // reading it has seen to the bound
+	switch len(reads) {
+	case 0:
+		return true
+	case 1: // reading it has seen to the bound
+		return proven(reads, t.e.st.ClockAt(reads[0].Base.Until))
 	}
 	since, until := reads[0].Base.Since, reads[0].Base.Until
 	for _, r := range reads {
@@ -157,5 +166,6 @@ func (t *txn) snapshot(reads []*commit.Read) bool {
 			until = r.Base.Until
 		}
 	}
-	return !since.After(until) && t.e.st.Fresh(until, t.start, t.o.Staleness)
+	return !since.After(until) && t.e.st.Fresh(until, t.start, t.o.Staleness) &&
+		proven(reads, t.e.st.ClockAt(until))
 }

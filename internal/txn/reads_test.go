@@ -189,7 +189,7 @@ func TestWeakReadsSeeOwnCommits(t *testing.T) {
 				h.read("=a")
 				h.must(fn)
 				sent := len(h.Sent("", ""))
-				v, err := h.engine.Read(context.Background(), "=a", time.Hour)
+				v, _, err := h.engine.Read(context.Background(), "=a", time.Hour)
 				require.NoError(t, err)
 				assert.NotEqual(t, "v", string(v))
 				assert.Len(t, h.Sent("", ""), sent, "without a request")
@@ -207,7 +207,7 @@ func TestWeakReadsSeeOwnCommits(t *testing.T) {
 				return nil
 			})
 			h.must(write("new", "=a"))
-			v, err := h.engine.Read(context.Background(), "=a", time.Hour)
+			v, _, err := h.engine.Read(context.Background(), "=a", time.Hour)
 			require.NoError(t, err)
 			assert.Equal(t, "new", string(v))
 		})
@@ -259,14 +259,14 @@ func TestReadOnlyTransactionsDoNotWrite(t *testing.T) {
 		for _, do := range []func(tx *txn.Tx) error{
 			write("x", "=a"),
 			func(tx *txn.Tx) error { return tx.Delete("=a") },
-			func(tx *txn.Tx) error { return tx.Insert("=a", nil) },
+			func(tx *txn.Tx) error { return tx.Insert("=a", nil, 0) },
 			func(tx *txn.Tx) error { return tx.Lock([]string{"=a"}) },
 		} {
 			err := h.engine.Run(context.Background(), txn.Options{ReadOnly: true},
 				func(tx *txn.Tx) error { _ = do(tx); return nil })
 			assert.ErrorIs(t, err, txn.ErrReadOnly, "it sticks")
 		}
-		_, err := h.engine.Read(context.Background(), "=a", 0)
+		_, _, err := h.engine.Read(context.Background(), "=a", 0)
 		assert.ErrorIs(t, err, backend.ErrNotFound)
 		assert.Zero(t, h.puts())
 	})
@@ -279,7 +279,7 @@ func TestWeakReadsAfterAStandstill(t *testing.T) {
 		w.Write(1, cell.Put, inline("old"), "=a", "=b")
 		h := w.handleOnce()
 		weak := func() string {
-			v, err := h.engine.Read(context.Background(), "=a", time.Minute)
+			v, _, err := h.engine.Read(context.Background(), "=a", time.Minute)
 			require.NoError(t, err)
 			return string(v)
 		}

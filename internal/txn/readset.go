@@ -1,12 +1,16 @@
 package txn
 
 import (
+	"errors"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/txid"
 )
 
 // indexMin is the number of entries from which on they are indexed.
@@ -24,15 +28,21 @@ const (
 // entry is what a transaction does with one key.
 type entry struct {
 	// Read is what it has seen of the key: if that is in the read set, value and Writer were
-	// effective in Base. If it is not, Base is what is known of the cell, if anything.
+	// effective in Base; a value that was due is none. If it is not, Base is what is known of the
+	// cell, if anything.
 	commit.Read
 	value cell.Value
 
 	op     op
 	data   []byte  // of an inline value
 	upload *upload // of an external one
-	// lent says that op is what another transaction of the group has done.
-	lent bool
+	// expires is when the value that is written will be due; 0 is never.
+	expires int64
+	// lent says that op is what another transaction of the group has done; handed that one
+	// before had written the key, whatever this one has done since. Until is when the first of the
+	// values is due that were handed on so; 0 is never.
+	lent, handed bool
+	until        int64
 	// old says that the cell must be read again before another run uses it.
 	old bool
 
@@ -84,26 +94,26 @@ func (tx *Tx) addLocked(e *entry) *entry {
 	return e
 }
 
-// recordLocked makes a key part of the read set, unless the transaction has written it
-// itself, if that can be done without a request. The caller holds tx.mu.
-func (tx *Tx) recordLocked(name string) (e *entry, known bool, err error) {
+// recordLocked makes a key part of the read set, unless what the transaction has written there
+// itself is wanted, if that can be done without a request. The caller holds tx.mu.
+func (tx *Tx) recordLocked(name string, s side) (e *entry, known bool, err error) {
 	if err := tx.usableLocked(); err != nil {
 		return nil, true, err
 	}
 	e = tx.entryLocked(name)
-	if e.own() || e.Seen {
+	if !e.wants(s) {
 		return e, true, nil
 	}
 	rd, ok := tx.localLocked(name)
 	if ok {
-		e.setRead(rd)
+		e.setRead(rd, tx.now)
 	}
 	return e, ok, nil
 }
 
 // record makes a key part of the read set, by a request if need be.
-func (tx *Tx) record(name string) (*entry, error) {
-	e, failed, err := tx.request(name)
+func (tx *Tx) record(name string, s side) (*entry, error) {
+	e, failed, err := tx.request(name, s)
 	if failed {
 		err = tx.fail(err)
 	}
@@ -124,9 +134,9 @@ func (tx *Tx) waitedLocked(begun time.Time) {
 // request is record, but that the transaction must yet fail with the error if the store has
 // failed. A request may be shared with other readers, and older than the transaction: what
 // was read is validated, but for a read that may be old within a bound.
-func (tx *Tx) request(name string) (e *entry, failed bool, err error) {
+func (tx *Tx) request(name string, s side) (e *entry, failed bool, err error) {
 	tx.mu.Lock()
-	e, known, err := tx.recordLocked(name)
+	e, known, err := tx.recordLocked(name, s)
 	tx.mu.Unlock()
 	if known {
 		return e, false, err
@@ -146,15 +156,18 @@ func (tx *Tx) request(name string) (e *entry, failed bool, err error) {
 	if err != nil {
 		return nil, true, err
 	}
-	if !e.own() && !e.Seen {
-		e.setRead(rd)
+	if e.wants(s) {
+		e.setRead(rd, tx.now)
 	}
 	return e, false, nil
 }
 
-func (e *entry) setRead(rd resolve.Reading) {
+func (e *entry) setRead(rd resolve.Reading, now int64) {
 	e.Seen, e.Base = true, rd
 	e.value, e.Writer = rd.Effective()
+	if e.value.Due(now) {
+		e.value, e.Due = cell.Value{}, e.value.Expires
+	}
 }
 
 // localLocked finds a key's effective value without a request: as the last refresh saw
@@ -183,8 +196,137 @@ func (t *txn) cached(name string) (resolve.Reading, bool) {
 // recent reports whether a cached cell is to be used: for strong transactions any might be,
 // since it will be validated, but it should pay.
 func (t *txn) recent(rd resolve.Reading) bool {
+	if t.e.lapsed(rd) {
+		return false
+	}
 	if t.o.Staleness <= 0 {
 		return !t.e.st.Doubtful(rd.Snapshot)
 	}
 	return t.e.st.Fresh(rd.Until, t.e.rt.Now(), t.o.Staleness)
+}
+
+// About is what there is to know of a key beside its value.
+type About struct {
+	// Writer is the attempt that wrote the value; zero if there is none, or it is the
+	// transaction's own, whose attempt is not known before the commit.
+	Writer txid.ID
+	// Expires is when the value is due, in nanoseconds since 1970 by the store's clock; 0 is
+	// never.
+	Expires int64
+}
+
+// side is which state of a key is asked for.
+type side uint8
+
+const (
+	// seen: what the transaction itself has written, else what is committed.
+	seen side = iota
+	// before: what is committed, whatever the transaction has written.
+	before
+)
+
+// wants reports whether the key is yet to be read for that side.
+func (e *entry) wants(s side) bool { return !e.Seen && (s == before || !e.own()) }
+
+// about is what the function is told of the key.
+func (e *entry) about() About {
+	switch {
+	case e.op == opPut:
+		return About{Expires: e.expires}
+	case e.absent():
+		return About{}
+	}
+	return About{Writer: e.Writer, Expires: e.value.Expires}
+}
+
+// absent reports whether the function sees no value.
+func (e *entry) absent() bool {
+	return e.op == opDelete || e.op != opPut && e.value.Kind == cell.Absent
+}
+
+// Expires is when the value of a key that the transaction has read is due.
+func (tx *Tx) Expires(name string) int64 {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if e := tx.findLocked(name); e != nil {
+		return e.about().Expires
+	}
+	return 0
+}
+
+// errAlone is what the function sees of a key that others of the group have written: who that
+// was, is not known before the group has committed. So the function runs again, by itself.
+var errAlone = errors.New("not known within a group")
+
+// About tells of a key, and makes it a part of the read set as Read does.
+func (tx *Tx) About(name string) (About, error) {
+	e, err := tx.record(name, seen)
+	if err != nil {
+		return About{}, err
+	}
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if e.lent && e.own() {
+		tx.alone = true
+		return About{}, errAlone
+	}
+	return e.about(), nil
+}
+
+// Require reads what is committed of a key, whatever the transaction has written there, and
+// fails if the attempt is not its writer; zero is that of a key that has no value.
+func (tx *Tx) Require(name string, writer txid.ID) error {
+	e, err := tx.record(name, before)
+	if err != nil {
+		return err
+	}
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	found := txid.ID{}
+	switch {
+	case e.handed:
+		tx.alone = true
+		return errAlone
+	case e.value.Kind != cell.Absent:
+		found = e.Writer
+	}
+	if found == writer {
+		return nil
+	}
+	if err := tx.usableLocked(); err != nil {
+		return err
+	}
+	tx.failure = &VersionError{Want: writer, Found: found}
+	return tx.failure
+}
+
+// ends is when the first of the values that the run has seen is due, by the store's clock: from
+// then on what it did can't commit. In a group, what one has written the next may have seen.
+func (tx *Tx) ends() int64 {
+	first := int64(math.MaxInt64)
+	for _, e := range tx.entries {
+		if e.Seen && e.value.Expires != 0 {
+			first = min(first, e.value.Expires)
+		}
+		if e.until != 0 {
+			first = min(first, e.until)
+		}
+	}
+	for _, s := range tx.spans {
+		first = min(first, s.Ends(tx.now))
+	}
+	return first
+}
+
+// proven reports whether what the function has seen as due was so at an instant, given as the
+// store's clock was then. A value that is due later may have been renewed in between.
+func proven(reads []*commit.Read, at int64) bool {
+	return !slices.ContainsFunc(reads, func(r *commit.Read) bool { return r.Due > at })
+}
+
+// lapsed reports whether a value has become due since it was last known to be there. That it has
+// not been renewed before, only a request can tell that is sent from then on.
+func (e *Engine) lapsed(rd resolve.Reading) bool {
+	v, _ := rd.Effective()
+	return v.Expires != 0 && v.Due(e.st.Clock()) && !v.Due(e.st.ClockAt(rd.Until))
 }

@@ -43,7 +43,7 @@ func (t *txn) refresh(p *plan, r commit.Result) (rerun bool, err error) {
 		return err
 	})
 	t.outdate(p)
-	if err != nil || !changed(p, r.Now) {
+	if err != nil || !changed(p, r.Now, t.e.st.Clock()) {
 		return false, err
 	}
 	t.rerun(Conflict)
@@ -80,14 +80,14 @@ func (t *txn) outdate(p *plan) {
 }
 
 // changed reports whether the function saw another writer of some key.
-func changed(p *plan, others []resolve.Reading) bool {
+func changed(p *plan, others []resolve.Reading, now int64) bool {
 	for i, r := range p.Reads {
-		if r.Outdated(others[i]) {
+		if r.Outdated(others[i], now) {
 			return true
 		}
 	}
 	for _, e := range p.writes {
-		if e.Outdated(e.Base) {
+		if e.Outdated(e.Base, now) {
 			return true
 		}
 	}

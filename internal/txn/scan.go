@@ -29,21 +29,27 @@ type ranges struct {
 	written []string
 }
 
-// Scan yields the keys of a range that have a value, by the names of their cells, with
-// their values, copies of them. It sees what the transaction has written itself, also
-// meanwhile, if that is ahead of its position. It ends when yield returns false.
-func (tx *Tx) Scan(r scan.Range, yield func(name string, value []byte) bool) error {
+// Item is a key that a scan has come to. Its value is a copy.
+type Item struct {
+	Name  string
+	Value []byte
+	About
+}
+
+// Scan yields the keys of a range that have a value. It sees what the transaction has written
+// itself, also meanwhile, if that is ahead of its position. It ends when yield returns false.
+func (tx *Tx) Scan(r scan.Range, yield func(Item) bool) error {
 	s, err := tx.startScan(r)
 	if err != nil {
 		return err
 	}
 	defer s.walk.Stop()
 	for n := 0; r.Limit == 0 || n < r.Limit; n++ {
-		name, value, ok, err := s.next()
+		item, ok, err := s.next()
 		if err != nil || !ok {
 			return err
 		}
-		if !yield(name, value) {
+		if !yield(item) {
 			return nil
 		}
 	}
@@ -116,38 +122,38 @@ func (tx *Tx) stopWalks() {
 }
 
 // next goes on to the next key that has a value.
-func (s *scanning) next() (name string, value []byte, ok bool, err error) {
+func (s *scanning) next() (to Item, ok bool, err error) {
 	for {
 		if s.head == nil && !s.ended {
 			item, ok, err := s.walk.Next()
 			if err != nil {
-				return "", nil, false, s.tx.fail(err)
+				return Item{}, false, s.tx.fail(err)
 			}
 			if s.ended = !ok; ok {
 				s.head = &item
 			}
 		}
-		name, value, ok, err = s.step()
-		if ok || err != nil || s.ended && s.head == nil && name == "" {
-			return name, value, ok, err
+		to, ok, err = s.step()
+		if ok || err != nil || s.ended && s.head == nil && to.Name == "" {
+			return to, ok, err
 		}
 	}
 }
 
 // step goes on to the next key, of the walk or written by the transaction itself. It is not
 // ok if that has no value; without a name it was the end.
-func (s *scanning) step() (name string, value []byte, ok bool, err error) {
+func (s *scanning) step() (to Item, ok bool, err error) {
 	tx := s.tx
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	if err := tx.usableLocked(); err != nil {
-		return "", nil, false, err
+		return Item{}, false, err
 	}
 	own := s.ownLocked()
 	switch {
 	case s.head == nil && own == "":
 		s.span.End(s.walk.At())
-		return "", nil, false, nil
+		return Item{}, false, nil
 	case s.head == nil || own != "" && !s.before(s.head.Name, own):
 		if s.head != nil && s.head.Name == own {
 			s.head = nil
@@ -155,20 +161,21 @@ func (s *scanning) step() (name string, value []byte, ok bool, err error) {
 		s.at = own
 		s.span.AddOwn(own)
 		e := tx.entryLocked(own)
-		return own, s.copy(e.ownData()), e.op == opPut, nil
+		return Item{own, s.copy(e.ownData()), e.about()}, e.op == opPut, nil
 	}
 	item := s.head
 	s.head, s.at = nil, item.Name
 	if tx.scanned++; tx.scanned > ScannedMax {
 		tx.failure = &SizeError{What: "number of keys scanned", Size: tx.scanned, Limit: ScannedMax}
-		return "", nil, false, tx.failure
+		return Item{}, false, tx.failure
 	}
 	s.span.Add(*item, s.walk.At())
 	data := item.Data
 	if v := item.Value(); v.Kind == cell.Inline {
 		data = v.Data
 	}
-	return item.Name, s.copy(data), item.Present(), nil
+	to = Item{item.Name, s.copy(data), About{item.Writer(), item.Expires()}}
+	return to, item.PresentAt(tx.now), nil
 }
 
 // before reports whether x comes before y in the scan's direction.
@@ -220,25 +227,32 @@ func (s *scanning) copy(data []byte) []byte {
 // valid reports whether what was read needs no validation, since all of it is known to have been
 // current at one instant within the transaction, or within its staleness bound. An instant
 // that a strong transaction knows is of its own validations.
-func (t *txn) valid(reads []*commit.Read, spans []*scan.Span) bool {
+func (t *txn) valid(tx *Tx, reads []*commit.Read) bool {
 	strong := t.o.Staleness <= 0
 	switch {
-	case len(spans) == 0:
+	case len(tx.spans) == 0:
 		return !strong && t.snapshot(reads)
-	case strong && len(reads) > 0, !t.snapshotAll(reads, spans):
+	case strong && len(reads) > 0, !t.snapshotAll(tx, reads):
 		return false
 	}
-	t.e.memory.Keep(spans, spans[0].At())
+	t.e.memory.Keep(tx.spans, tx.spans[0].At())
 	return true
 }
 
 // snapshotAll is snapshot for a transaction that has scanned.
-func (t *txn) snapshotAll(reads []*commit.Read, spans []*scan.Span) bool {
-	at := spans[0].At()
-	for _, s := range spans {
+func (t *txn) snapshotAll(tx *Tx, reads []*commit.Read) bool {
+	at := tx.spans[0].At()
+	then := t.e.st.ClockAt(at)
+	for _, s := range tx.spans {
 		if s.At().IsZero() || !s.At().Equal(at) {
 			return false
 		}
+		if s.Ends(then) <= tx.now { // what was due to the run was not at that instant
+			return false
+		}
+	}
+	if !proven(reads, then) {
+		return false
 	}
 	for _, r := range reads {
 		in := r.Base.Cell.Intent

@@ -20,6 +20,8 @@ type Tx struct {
 	fresh map[string]resolve.Reading
 	// base is what transactions before this one have done that will commit with it.
 	base *Tx
+	// now is the instant, by the store's clock, at which all that the run sees is due, or not.
+	now int64
 
 	mu      seam.Mutex // guards all below
 	entries []*entry
@@ -32,6 +34,8 @@ type Tx struct {
 	done     bool
 	failure  error // sticks, and is returned once the reads are valid
 	broken   error // sticks, and is returned at once: the store failed
+	// alone says that the run has asked for what a group can't tell.
+	alone bool
 	// vanished is what has taken the place of values that were gone when the function
 	// asked for them.
 	vanished []resolve.Reading
@@ -107,7 +111,7 @@ func (tx *Tx) Read(name string) ([]byte, error) {
 func (tx *Tx) readLocal(name string) (v []byte, known bool, err error) {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
-	e, known, err := tx.recordLocked(name)
+	e, known, err := tx.recordLocked(name, seen)
 	if !known || err != nil {
 		return nil, known, err
 	}
@@ -118,7 +122,7 @@ func (tx *Tx) readLocal(name string) (v []byte, known bool, err error) {
 // the store has failed, the transaction must fail with the error.
 func (tx *Tx) readStore(name string) (v []byte, failed bool, err error) {
 	tx.t.e.stats.Misses.Add(1)
-	e, failed, err := tx.request(name)
+	e, failed, err := tx.request(name, seen)
 	if err != nil {
 		return nil, failed, err
 	}
@@ -132,11 +136,11 @@ func (tx *Tx) readStore(name string) (v []byte, failed bool, err error) {
 	return v, false, err
 }
 
-// Write stages a value for a key. If the key's cell is not known, it is fetched from
-// now on in the background.
-func (tx *Tx) Write(name string, value []byte) error {
+// Write stages a value for a key, which expires at a time of the store's clock, or never (0).
+// If the key's cell is not known, it is fetched from now on in the background.
+func (tx *Tx) Write(name string, value []byte, expires int64) error {
 	return tx.stage(name, func(e *entry) error {
-		err := tx.putLocked(e, value)
+		err := tx.putLocked(e, value, expires)
 		if err == nil {
 			tx.prefetchLocked(e)
 		}
@@ -155,14 +159,14 @@ func (tx *Tx) Delete(name string) error {
 
 // Insert stages a value for a key that must not exist. It sends no request: if the
 // key is not known, its absence is tried at the commit.
-func (tx *Tx) Insert(name string, value []byte) error {
+func (tx *Tx) Insert(name string, value []byte, expires int64) error {
 	exists := false
 	err := tx.stage(name, func(e *entry) error {
 		if exists = tx.existsLocked(e); exists {
 			return nil
 		}
 		blind := e.op != opDelete && !e.Seen
-		err := tx.putLocked(e, value)
+		err := tx.putLocked(e, value, expires)
 		e.Insert = e.Insert || err == nil && blind
 		return err
 	})
@@ -188,8 +192,8 @@ func (tx *Tx) existsLocked(e *entry) bool {
 		rd, ok = tx.t.cached(e.Name)
 	}
 	switch {
-	case ok && !rd.Absent():
-		e.setRead(rd)
+	case ok && !rd.Absent(tx.now):
+		e.setRead(rd, tx.now)
 		return true
 	case ok:
 		e.Base = rd
@@ -207,7 +211,7 @@ func (tx *Tx) Lock(names []string) error {
 		return nil
 	}
 	err := seam.Each(tx.t.e.rt, len(names), func(i int) error {
-		_, err := tx.record(names[i])
+		_, err := tx.record(names[i], seen)
 		return err
 	})
 	for _, name := range names {

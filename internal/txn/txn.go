@@ -111,7 +111,9 @@ type txn struct {
 // once runs the function and tries to commit what it did. done is false if the
 // function must be run again.
 func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
-	tx := &Tx{t: t, why: t.why, fresh: t.fresh, ranges: ranges{known: t.listed}}
+	tx := &Tx{
+		t: t, why: t.why, fresh: t.fresh, now: t.e.st.Clock(), ranges: ranges{known: t.listed},
+	}
 	t.listed = nil
 	began := t.e.rt.Now()
 	ferr := tx.call(fn)

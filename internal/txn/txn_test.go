@@ -45,7 +45,7 @@ func TestParallelCommit(t *testing.T) {
 		h := w.handle()
 		h.must(func(tx *txn.Tx) error {
 			return errors.Join(
-				update("new", "=b")(tx), tx.Delete("=a"), tx.Write("=c", []byte("c")))
+				update("new", "=b")(tx), tx.Delete("=a"), tx.Write("=c", []byte("c"), 0))
 		})
 		a, _ := w.Cell("=a")
 		require.NotNil(t, a.Intent)
@@ -199,7 +199,7 @@ func TestRefusedWave(t *testing.T) {
 		{"blind writes: whoever wrote meanwhile", write("new", "=a", "=b"),
 			func(w *world) { w.Value(2, "=b") }, 1},
 		{"a lock: the writer has changed", func(tx *txn.Tx) error {
-			return errors.Join(tx.Lock([]string{"=b"}), tx.Write("=a", nil))
+			return errors.Join(tx.Lock([]string{"=b"}), tx.Write("=a", nil, 0))
 		}, func(w *world) { w.Value(2, "=b") }, 2},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestNewAttemptHasANewID(t *testing.T) {
 func insert(names ...string) func(tx *txn.Tx) error {
 	return func(tx *txn.Tx) error {
 		for _, name := range names {
-			if err := tx.Insert(name, []byte("inserted")); err != nil {
+			if err := tx.Insert(name, []byte("inserted"), 0); err != nil {
 				return err
 			}
 		}
@@ -320,7 +320,7 @@ func TestInsertOfAKeyThatIsKnownToExistByThen(t *testing.T) {
 			h := w.handle()
 			runs, err := h.tx(context.Background(), func(tx *txn.Tx) error {
 				for _, name := range keys {
-					if err := tx.Insert(name, []byte("inserted")); err != nil {
+					if err := tx.Insert(name, []byte("inserted"), 0); err != nil {
 						return err
 					}
 				}
@@ -346,7 +346,7 @@ func TestErrExistsIsValidated(t *testing.T) {
 		c, _ := w.Cell("=b")
 		w.Put("=b", cell.Write(c, cell.Fold{}, id(3), cell.Delete, cell.Value{}))
 		runs, err := h.tx(context.Background(), func(tx *txn.Tx) error {
-			return tx.Insert("=b", []byte("inserted"))
+			return tx.Insert("=b", []byte("inserted"), 0)
 		})
 		require.NoError(t, err, "it exists no more")
 		assert.Equal(t, 2, runs)
@@ -372,7 +372,7 @@ func TestWriteSkewIsPrevented(t *testing.T) {
 			if string(v) == "off" {
 				return nil
 			}
-			return tx.Write(mine, []byte("off"))
+			return tx.Write(mine, []byte("off"), 0)
 		}
 	}
 	for _, lock := range []bool{true, false} {
@@ -416,7 +416,7 @@ func TestConcurrentWriteSkew(t *testing.T) {
 								return err
 							}
 						}
-						return tx.Write(mine, []byte("off"))
+						return tx.Write(mine, []byte("off"), 0)
 					})
 					done <- err
 				}()
@@ -439,7 +439,7 @@ func TestLockLeavesValueAndWriter(t *testing.T) {
 		before, _ := w.Cell("=b")
 		h := w.handle()
 		h.must(func(tx *txn.Tx) error {
-			return errors.Join(tx.Lock([]string{"=b", "=gone"}), tx.Write("=a", []byte("new")))
+			return errors.Join(tx.Lock([]string{"=b", "=gone"}), tx.Write("=a", []byte("new"), 0))
 		})
 		held, _ := w.Cell("=b")
 		require.NotNil(t, held.Intent)
@@ -486,7 +486,7 @@ func TestDeleteOfNothingBesideAWrite(t *testing.T) {
 	inWorld(t, func(w *world) {
 		h := w.handle()
 		h.must(func(tx *txn.Tx) error {
-			return errors.Join(tx.Delete("=a"), tx.Write("=b", []byte("x")))
+			return errors.Join(tx.Delete("=a"), tx.Write("=b", []byte("x"), 0))
 		})
 		h.drain()
 		got, _ := w.Cell("=a")

@@ -149,11 +149,11 @@ func (t *txn) discard(u *upload) {
 }
 
 // putLocked stages a value for the entry. The caller holds tx.mu.
-func (tx *Tx) putLocked(e *entry, value []byte) error {
+func (tx *Tx) putLocked(e *entry, value []byte, expires int64) error {
 	if len(value) > ValueMax {
 		return &SizeError{What: "value", Size: len(value), Limit: ValueMax}
 	}
-	e.op, e.lent, e.data, e.upload = opPut, false, nil, nil
+	e.op, e.lent, e.data, e.upload, e.expires = opPut, false, nil, nil, expires
 	if len(value) > tx.t.e.inlineMax {
 		e.upload = tx.t.upload(e.Name, value)
 	} else {
@@ -164,10 +164,12 @@ func (tx *Tx) putLocked(e *entry, value []byte) error {
 
 // staged is the value that an opPut will write.
 func (e *entry) staged() cell.Value {
+	v := cell.Inlined(e.data)
 	if e.upload != nil {
-		return e.upload.value
+		v = e.upload.value
 	}
-	return cell.Inlined(e.data)
+	v.Expires = e.expires
+	return v
 }
 
 // bytesLocked is the value that the function sees: a copy, if it is at hand. The caller

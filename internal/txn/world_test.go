@@ -141,7 +141,7 @@ func (h *handle) drain() { h.w.Drain(h.h) }
 // read is the value of a key, "" if absent, and how long it took.
 func (h *handle) read(name string) (string, time.Duration) {
 	start := time.Now()
-	v, err := h.engine.Read(context.Background(), name, 0)
+	v, _, err := h.engine.Read(context.Background(), name, 0)
 	if !errors.Is(err, backend.ErrNotFound) {
 		require.NoError(h.w.T, err)
 	}
@@ -152,7 +152,7 @@ func (h *handle) read(name string) (string, time.Duration) {
 func write(value string, names ...string) func(tx *txn.Tx) error {
 	return func(tx *txn.Tx) error {
 		for _, name := range names {
-			if err := tx.Write(name, []byte(value)); err != nil {
+			if err := tx.Write(name, []byte(value), 0); err != nil {
 				return err
 			}
 		}

@@ -68,7 +68,7 @@ func TestRoundTrips(t *testing.T) {
 
 func charges() []charge {
 	return slices.Concat(openings(), reads(), weakReads(), meetings(), writes(), inserts(),
-		updates(), chains(), validations())
+		updates(), expiries(), chains(), validations())
 }
 
 // documented are the rows of docs/costs.md, with the kind that each is about and the number of
@@ -95,6 +95,9 @@ var documented = []struct {
 	{"the same, warm", "update of 10 keys, warm", 10},
 	{"the same n keys over and over, back to back", "", 0},
 	{"`Insert` n new keys", "insert of 100 keys", 100},
+	{"`Insert` over a value that has expired, warm", "insert over what is due, warm", 0},
+	{"read and write a key that expires within 15 minutes, warm",
+		"update of a key that expires soon, warm", 0},
 	{"scan n keys with values, cold", "", 0},
 	{"the same, warm; or keys only", "", 0},
 	{"the same, weak, scanned lately enough", "", 0},
@@ -290,6 +293,34 @@ func updates() []charge {
 	return rows
 }
 
+// expiries are of keys that expire, long after the transaction or soon, or that have.
+func expiries() []charge {
+	after := func(d time.Duration) func(s *scene) *client {
+		return func(s *scene) *client {
+			c := s.client()
+			s.do(c, each(1, func(c *client, tx *strictkv.Tx, key []byte) error {
+				return tx.Write(c.coll, key, nil, strictkv.ExpireAt(time.Now().Add(d)))
+			}))
+			time.Sleep(time.Minute)
+			return c
+		}
+	}
+	cold := func(s *scene) *client { after(time.Second)(s); return s.client() }
+	weak := func(c *client) error {
+		_, err := c.coll.ReadWeak(c.ctx, keyAt(0), time.Hour)
+		return present(err)
+	}
+	return []charge{
+		{"update of a key that expires, warm", after(time.Hour), update(1), cost{1, 0, 0, 1, 0}},
+		{"update of a key that expires soon, warm", after(2 * time.Minute), update(1),
+			cost{2, 0, 0, 2, 0}},
+		{"view of a key that expires soon", after(2 * time.Minute), view(1), cost{1, 1, 1, 0, 0}},
+		{"insert over what is due, warm", after(time.Second), insert(1), cost{1, 0, 0, 1, 0}},
+		{"insert over what is due, cold", cold, insert(1), cost{3, 1, 0, 2, 0}},
+		{"weak read of what has become due", after(time.Second), weak, cost{1, 1, 1, 0, 0}},
+	}
+}
+
 // chains are back-to-back updates: each folds the intents of the one before.
 func chains() []charge {
 	chain := func(n int, from func(i int) int) func(c *client) error {
@@ -409,12 +440,16 @@ func (s *scene) requests() (n int) {
 	return n
 }
 
-// intents counts the cells that hold one, as a listing shows it.
+// intents counts the cells that hold one.
 func (s *scene) intents() (n int) {
 	page, err := s.bucket.List(s.t.Context(), backend.ListOptions{Prefix: "example/+"})
 	require.NoError(s.t, err)
 	for _, o := range page.Objects {
-		if cell.ShapeOf(o.Size) == cell.ShapeIntent {
+		object, err := s.bucket.Get(s.t.Context(), o.Name, "")
+		require.NoError(s.t, err)
+		c, err := cell.Decode(object.Data)
+		require.NoError(s.t, err)
+		if c.Intent != nil {
 			n++
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
-// epoch is when the virtual clock starts.
-var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+// Epoch is when the virtual clock starts.
+var Epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Process is a part of a World that can be killed: a seam.Runtime of its own.
 type Process struct {
@@ -16,7 +16,8 @@ type Process struct {
 	id     int
 	random Source
 	unique Source
-	frozen []*Task // those that it had when it was killed
+	skew   time.Duration // by which its clock is ahead
+	frozen []*Task       // those that it had when it was killed
 }
 
 var _ seam.Runtime = (*Process)(nil)
@@ -27,6 +28,9 @@ func (w *World) NewProcess(id int, random, unique Source) *Process {
 	return &Process{w: w, id: id, random: random, unique: unique}
 }
 
+// Skew sets by how much the process's clock is ahead of the World's.
+func (p *Process) Skew(d time.Duration) { p.skew = d }
+
 // ID is the number given to NewProcess.
 func (p *Process) ID() int { return p.id }
 
@@ -34,7 +38,7 @@ func (p *Process) ID() int { return p.id }
 func (p *Process) Go(f func()) { p.w.spawn(p, f) }
 
 // Now implements seam.Runtime.
-func (p *Process) Now() time.Time { return epoch.Add(p.w.now) }
+func (p *Process) Now() time.Time { return Epoch.Add(p.w.now + p.skew) }
 
 // Uint64 implements seam.Runtime.
 func (p *Process) Uint64() uint64 { return p.random.Next() }
@@ -162,7 +166,7 @@ func (c *clockContext) Deadline() (time.Time, bool) {
 	if c.deadline == Never {
 		return c.Context.Deadline()
 	}
-	return epoch.Add(c.deadline), true
+	return Epoch.Add(c.deadline), true
 }
 
 // Done implements context.Context. Nobody may ask for it.

@@ -113,7 +113,7 @@ func (x *session) collect(r *baton.Source) {
 }
 
 // Cleaner is the client that comes after all others where clients sweep: it deletes some
-// keys, and sweeps until no garbage should be left.
+// keys, lets others expire, and sweeps until no garbage should be left.
 func Cleaner(id int) *Client {
 	return &Client{id: id, txs: make([]int, 1), do: (*session).clean}
 }
@@ -124,6 +124,12 @@ const Cleaning = 5 * age
 func (x *session) clean(r *baton.Source) {
 	for _, k := range x.some(r, r.Below(len(x.keys())+1)) {
 		x.transact(x.ctx, "remove", func(t *tx) error { return t.remove(k) })
+	}
+	if x.l.Clocks.Expire {
+		for _, k := range x.some(r, r.Below(len(x.keys())+1)) {
+			at := x.soon(r)
+			x.transact(x.ctx, "write", func(t *tx) error { return t.writeUntil(k, 0, at) })
+		}
 	}
 	for range 4 {
 		_ = x.rt.Sleep(x.ctx, age)

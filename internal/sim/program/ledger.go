@@ -29,11 +29,14 @@ type Ledger struct {
 	// Excuse, if not nil, is called as a transaction begins, and what it returns if that ends
 	// in doubt, though its context has not ended: it tells whether there was a reason.
 	Excuse func(rt seam.Runtime) (excused func() bool)
+	// Clocks tell when values expire.
+	Clocks Clocks
 
 	mu      sync.Mutex // guards all below
 	instant int64
 	values  int
 	records []*Record
+	expires map[string]time.Time // values that were to expire
 	err     error
 }
 
@@ -183,6 +186,10 @@ func (l *Ledger) Judge() error {
 	all := make([]history.Transaction, len(l.records))
 	for i, r := range l.records {
 		all[i] = r.Transaction
+	}
+	all, err := l.expireLocked(all)
+	if err != nil {
+		return err
 	}
 	report, err := history.Check(all, history.Options{})
 	if err != nil {

@@ -36,6 +36,9 @@ func (t *tx) scan(r strictkv.Range, leave int, body func(i item) error) (n int, 
 		if (i.Value == nil) != r.KeysOnly {
 			t.x.l.Fail("%s scanned %q: %v", t.r.ID, i.Key, i.Value)
 		}
+		if !r.KeysOnly {
+			t.x.checkItem(string(i.Key), i)
+		}
 		ops := len(t.r.Ops)
 		if body != nil {
 			if err := body(item{string(i.Key), string(i.Value), true}); err != nil {

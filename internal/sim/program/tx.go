@@ -2,6 +2,7 @@ package program
 
 import (
 	"errors"
+	"time"
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/internal/history"
@@ -82,9 +83,12 @@ func (t *tx) known(k string) (item, bool) {
 	return item{}, false
 }
 
-func (t *tx) write(k string, n int) error {
-	v := t.x.l.unique(n, t.x.id)
-	err := t.Tx.Write(t.x.coll, []byte(k), []byte(v))
+func (t *tx) write(k string, n int) error { return t.writeUntil(k, n, time.Time{}) }
+
+// writeUntil writes a value that expires at a time, or never.
+func (t *tx) writeUntil(k string, n int, at time.Time) error {
+	v := t.x.l.expiring(n, t.x.id, at)
+	err := t.Tx.Write(t.x.coll, []byte(k), []byte(v), strictkv.ExpireAt(at))
 	if err == nil {
 		t.did(history.Write(k, v))
 	}
@@ -100,9 +104,11 @@ func (t *tx) remove(k string) error {
 }
 
 // insert writes a key if it has no value.
-func (t *tx) insert(k string, n int) error {
-	v := t.x.l.unique(n, t.x.id)
-	err := t.Insert(t.x.coll, []byte(k), []byte(v))
+func (t *tx) insert(k string, n int) error { return t.insertUntil(k, n, time.Time{}) }
+
+func (t *tx) insertUntil(k string, n int, at time.Time) error {
+	v := t.x.l.expiring(n, t.x.id, at)
+	err := t.Insert(t.x.coll, []byte(k), []byte(v), strictkv.ExpireAt(at))
 	old, known := t.known(k)
 	switch {
 	case known && old.found == (err == nil):

@@ -54,6 +54,11 @@ func init() { // they refer to each other
 		"condemn":  {2, 2, 7, true, false, true, (*session).condemn},
 		"leap":     {1, 2, 2, true, true, false, (*session).leaps},
 
+		"swap":         {1, 3, 1, false, false, false, (*session).swaps},
+		"expire":       {1, 4, 1, false, false, false, (*session).expiring},
+		"expire-sweep": {1, 3, 2, true, false, false, (*session).expiringSweep},
+		"range-expire": {2, 5, 1, false, false, false, (*session).expiringRanges},
+
 		"range":         {2, 8, 1, false, false, false, (*session).ranges},
 		"range-phantom": {2, 5, 1, false, false, false, (*session).phantoms},
 		"range-sweep":   {2, 4, 2, true, false, false, (*session).rangesSweep},
@@ -310,6 +315,10 @@ func (x *session) crowd(r *baton.Source) {
 	for i := range all {
 		all[i] = x.inCrowd(r)
 	}
+	x.atOnce(all)
+}
+
+func (x *session) atOnce(all []func()) {
 	_ = seam.Each(x.rt, len(all), func(i int) error {
 		all[i]()
 		return nil

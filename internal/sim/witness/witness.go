@@ -319,8 +319,12 @@ func (w *Witness) Orphaned() error {
 // Clean checks that there is nothing but live data.
 func (w *Witness) Clean() error {
 	for _, name := range slices.Sorted(maps.Keys(w.cells)) {
-		if c := w.cells[name]; c.Shape() != cell.ShapeValue {
+		c := w.cells[name]
+		if c.Shape() != cell.ShapeValue && (c.Intent != nil || c.Value.Expires == 0) {
 			return fmt.Errorf("witness: garbage was left in %s", name)
+		}
+		if c.Value.Expires != 0 {
+			return fmt.Errorf("witness: a value that has expired was left in %s", name)
 		}
 	}
 	return w.Orphaned()
