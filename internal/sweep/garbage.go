@@ -36,12 +36,11 @@ func (p *pass) changed() { p.count(func(r *Report) { r.Changed++ }) }
 
 // settle resolves an abandoned intent, or deletes a value that is due.
 func (p *pass) settle(ctx context.Context, info backend.Info) error {
-	did, err := resolve.Nothing, error(nil)
+	tidy := func() (resolve.Tidied, error) { return p.rs.Tidy(ctx, info.Name, p.o.Horizon < 0) }
 	if p.o.DryRun {
-		did, err = p.foresee(ctx, info.Name)
-	} else {
-		did, err = p.rs.Tidy(ctx, info.Name, p.o.Horizon < 0)
+		tidy = func() (resolve.Tidied, error) { return p.foresee(ctx, info.Name) }
 	}
+	did, err := tidy()
 	if err != nil {
 		return fmt.Errorf("settle %q: %w", p.st.FullName(info.Name), err)
 	}
