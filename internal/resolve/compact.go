@@ -40,18 +40,22 @@ func (r *Resolver) compact(
 			return f, fmt.Errorf("compact marks of %q: %d full cells in a row: %w",
 				r.st.FullName(rd.Name), depth, backend.ErrUnavailable)
 		}
-		most := 1
-		if depth == 0 {
-			most = compactMost
-		}
-		old := oldest(rd.Cell, f, most)
-		err := seam.Each(r.rt, len(old), func(i int) error {
-			return r.help(ctx, old[i].Tx, old[i].Members, rd.Name, depth)
-		})
-		if err != nil {
+		if err := r.helpOldest(ctx, rd, f, depth); err != nil {
 			return f, fmt.Errorf("compact marks of %q: %w", r.st.FullName(rd.Name), err)
 		}
 	}
+}
+
+// helpOldest helps those who have left the oldest marks.
+func (r *Resolver) helpOldest(ctx context.Context, rd Reading, f cell.Fold, depth int) error {
+	most := 1
+	if depth == 0 {
+		most = compactMost
+	}
+	old := oldest(rd.Cell, f, most)
+	return seam.Each(r.rt, len(old), func(i int) error {
+		return r.help(ctx, old[i].Tx, old[i].Members, rd.Name, depth)
+	})
 }
 
 // oldest are the transactions that are to be helped: those of the oldest marks that would stay,

@@ -21,8 +21,11 @@ func (t *txn) escalates(tx *Tx) bool {
 	if t.locks != nil {
 		return true
 	}
+	if t.toll == 0 || t.tooWide {
+		return false
+	}
 	n := len(tx.used())
-	return !t.tooWide && n <= cell.MembersMax && contention.Locks(t.toll, n, t.slowRun())
+	return n <= cell.MembersMax && contention.Locks(t.toll, n, t.slowRun())
 }
 
 // locksFirst reports whether the transaction is to take locks before its function, which is
