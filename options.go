@@ -238,9 +238,11 @@ func (e expireAt) applyWrite(w *writing) error {
 // seconds. A transaction decides by one instant what is due, and commits only if what it has seen
 // is not due by then.
 //
-// On Cloud Storage and in a folder answers to writes alone tell the time: a handle that has not
-// written yet goes by the clock of its process. Two may then disagree about a value for as long
-// as their clocks differ; what they commit is conditional on the key as it is in any case.
+// On Cloud Storage answers to writes alone tell the time: a handle that has not written yet goes
+// by the clock of its process, as long as it only reads. In a folder the time is that of each
+// machine. Two may then disagree about a value for as long as their clocks differ; what they
+// commit is conditional on the key as it is in any case. An end should be later than a commit
+// takes, seconds from now at least.
 //
 // A key that expires costs more: scans read each such key that is not in the cache, even for keys
 // alone; and a transaction that writes a key which it has read, and which is due within a quarter

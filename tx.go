@@ -154,7 +154,7 @@ func (tx *Tx) ReadVersion(c *Collection, key []byte) (Version, error) {
 //
 // If the key has another version, Require returns a VersionError, and the transaction fails
 // with that. As everything that is read, this is validated: it does not fail for a version that
-// was in the cache alone. Other errors are those of Read.
+// was in the cache alone, but in a view that may be old. Other errors are those of Read.
 func (tx *Tx) Require(c *Collection, key []byte, v Version) error {
 	name, err := tx.cell(c, key)
 	if err != nil {

@@ -100,6 +100,13 @@ func (c *Clock) Reading(now time.Time) time.Time {
 	return c.floorLocked(now)
 }
 
+// Silent reports whether answers have come, and none has told a time.
+func (c *Clock) Silent() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.silent
+}
+
 // floorLocked is Floor. The caller holds c.mu.
 func (c *Clock) floorLocked(now time.Time) time.Time {
 	if c.told.IsZero() {

@@ -26,11 +26,11 @@ const (
 func Pace(wait, age, latency time.Duration, random uint64) time.Duration {
 	front := max(frontLatencies*latency, wait*frontPercent/100)
 	left := wait - front - age
-	if left < paceLatencies*latency {
+	if left <= paceLatencies*latency {
 		return 0
 	}
 	d := min(left/2, paceMax)
-	return d*3/4 + time.Duration(random%uint64(d/2))
+	return d*3/4 + time.Duration(random%uint64(d/2+1))
 }
 
 // Wait is the wait that is expected after a transaction has committed at some age, where before

@@ -42,3 +42,10 @@ func TestWait(t *testing.T) {
 	assert.Equal(t, s, contention.Wait(7*s, s))
 	assert.Equal(t, 3*s, contention.Wait(2*s, 60*s))
 }
+
+// TestPaceOfAStoreThatTakesNoTime: there may be nothing left to pause for.
+func TestPaceOfAStoreThatTakesNoTime(t *testing.T) {
+	for wait := range time.Duration(10) {
+		assert.LessOrEqual(t, contention.Pace(wait, 0, 0, 5), wait)
+	}
+}

@@ -48,8 +48,11 @@ func (r *Resolver) Tidy(ctx context.Context, name string, hurry bool) (did Tidie
 			did = Lasting
 			return step{done: true}
 		default:
-			did = Expired
-			return r.expire(ctx, s)
+			expired := r.expire(ctx, s)
+			if did = Nothing; expired.done && expired.err == nil {
+				did = Expired
+			}
+			return expired
 		}
 		did = Settled
 		rd, err := r.Settle(ctx, s, role)

@@ -148,7 +148,7 @@ func (w *Walker) land(f *flight) (Item, bool, error) {
 	if f.hopeful {
 		w.live--
 	}
-	if f.Present() {
+	if f.PresentAt(w.st.Clock()) {
 		w.passed++
 	}
 	w.fillLocked(false)

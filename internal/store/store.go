@@ -108,6 +108,8 @@ type Store struct {
 	deletes bool // the store is known to honour the condition of a Delete
 	// readOnly says that no write or delete is sent.
 	readOnly bool
+	// asked says that AskClock has sent its write.
+	asked atomic.Bool
 	// opening is told of the first failure, until it is nil.
 	opening atomic.Pointer[slog.Logger]
 	// opened is the store's time when the object meta was read, and when that was.

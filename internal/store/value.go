@@ -247,10 +247,12 @@ func (s *Store) StoreTime(ctx context.Context) (time.Time, error) {
 	var at time.Time
 	err := s.retry(ctx, func(ctx context.Context) error {
 		s.counts.Puts.Add(1)
-		_, err := s.backend.Put(ctx, s.FullName(name), nil, backend.IfAbsent())
+		sent := s.rt.Now()
+		made, err := s.backend.Put(ctx, s.FullName(name), nil, backend.IfAbsent())
 		if err != nil && classify(err) != Refused { // refused: an earlier copy has landed
 			return err
 		}
+		s.cache.Saw(made.Time, sent, s.rt.Now())
 		s.counts.Lists.Add(1)
 		page, err := s.backend.List(ctx, backend.ListOptions{Prefix: s.FullName(name), Limit: 1})
 		if err != nil {
@@ -267,6 +269,16 @@ func (s *Store) StoreTime(ctx context.Context) (time.Time, error) {
 		return at, fmt.Errorf("ask for the store's time: %w", notWritten(err))
 	}
 	return at, nil // if it was not removed, a later sweep will do so
+}
+
+// AskClock sends a write, once, if no answer has told the time yet, as that of a write may: before
+// a value counts as due for what is to be written.
+func (s *Store) AskClock(ctx context.Context) error {
+	if !s.cache.Silent() || s.asked.Swap(true) {
+		return nil
+	}
+	_, err := s.StoreTime(ctx)
+	return err
 }
 
 // transferTime is how long a request may take that moves n bytes.

@@ -113,6 +113,9 @@ func (p *pass) both(ctx context.Context) (err error) {
 			return err
 		}
 	default:
+		if _, err = p.st.StoreTime(ctx); err != nil { // values are due by the store's clock
+			return err
+		}
 		p.settling = true
 		if err := p.once(ctx); err != nil {
 			return err

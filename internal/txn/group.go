@@ -20,9 +20,11 @@ const (
 	gatherMax  = 4 * time.Millisecond
 	// collectMax is how long a group runs functions before it commits what it has.
 	collectMax = 250 * time.Millisecond
+	// lapsesMax is how often a group runs again since a value was due before it had committed.
+	lapsesMax = 3
 )
 
-// errNobody ends a group that nobody is left in.
+// errNobody ends a group: its waiters, if there are any, go on by themselves.
 var errNobody = errors.New("nobody is left in the group")
 
 // group is several transactions of one handle that commit in one attempt: group commit (DeWitt
@@ -37,6 +39,10 @@ var errNobody = errors.New("nobody is left in the group")
 // others are run again, without it.
 type group struct {
 	t *txn
+	// ends is when the first value is due that the last run has seen, and lapses how many runs
+	// have seen one that was due before they had committed.
+	ends   int64
+	lapses int
 
 	mu      seam.Mutex // guards all below
 	cancel  context.CancelFunc
@@ -106,6 +112,12 @@ func (g *group) commit(e *Engine) error {
 // there.
 func (g *group) collect(tx *Tx) error {
 	rt := g.t.e.rt
+	if g.ends != 0 && g.ends <= g.t.e.st.Clock() {
+		g.lapses++
+	}
+	if g.lapses == lapsesMax {
+		return errNobody // each for itself sees no value of another's that is about to end
+	}
 	for {
 		g.mu.Lock()
 		waiters := g.waiters
@@ -121,6 +133,7 @@ func (g *group) collect(tx *Tx) error {
 			}
 		}
 		if g.keep(kept) {
+			g.ends = tx.ends()
 			return nil
 		}
 		if len(kept) == 0 {

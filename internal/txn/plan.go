@@ -44,6 +44,11 @@ func (t *txn) newPlan(tx *Tx) (*plan, error) {
 	if err := t.e.commits.Prepare(t.ctx, &p.Plan); err != nil {
 		return p, err
 	}
+	if tx.expects(p.Members) {
+		if err := t.e.st.AskClock(t.ctx); err != nil {
+			return p, err
+		}
+	}
 	now := t.e.st.Clock()
 	for i, m := range p.Members {
 		if p.writes[i].Outdated(m.Base, now) {
@@ -57,6 +62,16 @@ func (t *txn) newPlan(tx *Tx) (*plan, error) {
 		t.startStale(p)
 	}
 	return p, nil
+}
+
+// expects reports whether what is written rests on values that expire, or have.
+func (tx *Tx) expects(members []*commit.Member) bool {
+	return slices.ContainsFunc(tx.entries, func(e *entry) bool {
+		return e.Due != 0 || e.value.Expires != 0
+	}) || slices.ContainsFunc(members, func(m *commit.Member) bool {
+		v, _ := m.Base.Effective()
+		return v.Expires != 0
+	})
 }
 
 // attempt is what all plans of the transaction have in common.

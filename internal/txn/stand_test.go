@@ -155,3 +155,32 @@ func TestReadsDaysApart(t *testing.T) {
 		})
 	}
 }
+
+// A value is renewed before it is due, while a reader that has seen it stands still for less than
+// its clocks would show.
+func TestStandingStillPastAnEnd(t *testing.T) {
+	inWorld(t, func(w *world) {
+		h := w.handle()
+		v := inline("first")
+		v.Expires = time.Now().Add(time.Second).UnixNano()
+		w.Write(1, cell.Put, v, "=x")
+		w.Value(1, "=y")
+		runs, got := 0, ""
+		err := h.engine.Run(background, txn.Options{ReadOnly: true}, func(tx *txn.Tx) error {
+			runs++
+			b, err := tx.Read("=x")
+			if got = string(b); err != nil {
+				got = err.Error()
+			}
+			if runs == 1 {
+				w.Write(2, cell.Put, inline("renewed"), "=x")
+				w.Leap(3 * time.Second)
+				_, _, err := h.engine.Read(background, "=y", 0)
+				require.NoError(t, err)
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, "renewed", got, "there was a value at each instant")
+	})
+}

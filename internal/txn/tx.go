@@ -22,6 +22,9 @@ type Tx struct {
 	base *Tx
 	// now is the instant, by the store's clock, at which all that the run sees is due, or not.
 	now int64
+	// tick is when that was taken, by the logical clock: a request that is sent later is served
+	// when the store's clock says as much.
+	tick uint64
 
 	mu      seam.Mutex // guards all below
 	entries []*entry

@@ -114,7 +114,7 @@ func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
 	tx := &Tx{
 		t: t, why: t.why, fresh: t.fresh, now: t.e.st.Clock(), ranges: ranges{known: t.listed},
 	}
-	t.listed = nil
+	t.listed, tx.tick = nil, t.e.st.Tick()
 	began := t.e.rt.Now()
 	ferr := tx.call(fn)
 	t.ran = t.e.rt.Now().Sub(began) - tx.waited
