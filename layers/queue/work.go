@@ -20,8 +20,8 @@ const (
 // Work claims one job after another, and calls f on each, until ctx ends; run it in several
 // goroutines to work on several jobs at once. If f returns nil, the job is completed, unless f
 // has done so itself; if it returns an error, the job is retried, or released if ctx has ended.
-// While f runs, the lease is extended; should it be lost nevertheless, f's context ends with
-// ErrLost as its cause.
+// While f runs, the lease is extended; should it end nevertheless, because another has the job or
+// the store can't be reached, f's context ends with ErrLost as its cause.
 //
 // What the store refuses for a while (strictkv.ErrUnavailable, strictkv.ErrInDoubt) is tried
 // again. Work returns the context's error, or any other error of a transaction; the job under
@@ -98,5 +98,19 @@ func (q *Queue) hold(
 			}
 		}
 	})
+	// Whatever Extend is waiting for: when the lease ends, somebody else may begin.
+	extending.Go(func() {
+		for left := j.left(); left > 0; left = j.left() {
+			select {
+			case <-held.Done():
+				return
+			case <-time.After(left):
+			}
+		}
+		lose(ErrLost)
+	})
 	return f(held, j)
 }
+
+// left is how long the lease lasts, unless it is extended.
+func (j *Job) left() time.Duration { return j.Deadline().Sub(j.q.o.Now()) }
