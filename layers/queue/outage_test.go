@@ -76,3 +76,32 @@ func TestWorkEndsWithItsLease(t *testing.T) {
 		})
 	}
 }
+
+// TestWorkOutlivesAnOutage: while its context lives, it goes on when the store answers again.
+func TestWorkOutlivesAnOutage(t *testing.T) {
+	for _, lease := range []time.Duration{time.Second, queue.DefaultLease} {
+		t.Run(lease.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var dark hole
+				q, _ := open(t, dark.over(memory.New()), queue.Options{Lease: lease})
+				enqueue(t, q, "a")
+				ctx, stop := context.WithCancel(t.Context())
+				end := make(chan error, 1)
+				go func() {
+					end <- q.Work(ctx, func(_ context.Context, j *queue.Job) error {
+						if j.Attempt == 1 {
+							dark.open.Store(true) // it can't be completed
+						} else {
+							stop()
+						}
+						return nil
+					})
+				}()
+				time.Sleep(2 * time.Minute)
+				dark.open.Store(false)
+				require.ErrorIs(t, <-end, context.Canceled)
+				empty(t, q)
+			})
+		})
+	}
+}

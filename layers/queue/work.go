@@ -13,7 +13,8 @@ import (
 const (
 	// extendsPer is how often a lease is extended in its time.
 	extendsPer = 3
-	// farewellMax is how long a consumer that is to stop tries to give its job back.
+	// farewellMax is how long a consumer tries at least to say what has become of its job, also
+	// when it is to stop; a lease, if that is longer.
 	farewellMax = 5 * time.Second
 )
 
@@ -23,8 +24,8 @@ const (
 // While f runs, the lease is extended; should it end nevertheless, because another has the job or
 // the store can't be reached, f's context ends with ErrLost as its cause.
 //
-// What the store refuses for a while (strictkv.ErrUnavailable, strictkv.ErrInDoubt) is tried
-// again. Work returns the context's error, or any other error of a transaction; the job under
+// What the store refuses for a while (strictkv.ErrUnavailable, strictkv.ErrInDoubt), or does not
+// answer, is tried again. Work returns the context's error, or any other error of a transaction; the job under
 // way is then due again when its lease ends.
 func (q *Queue) Work(ctx context.Context, f func(ctx context.Context, j *Job) error) error {
 	for ctx.Err() == nil {
@@ -48,9 +49,11 @@ func (q *Queue) Work(ctx context.Context, f func(ctx context.Context, j *Job) er
 	return ctx.Err()
 }
 
-// passing reports whether an error is one to be tried again after a while.
+// passing reports whether an error is one to be tried again after a while, if Work's context
+// has not ended. A deadline that has passed is then that of farewellMax.
 func passing(err error) bool {
-	return errors.Is(err, strictkv.ErrUnavailable) || errors.Is(err, strictkv.ErrInDoubt)
+	return errors.Is(err, strictkv.ErrUnavailable) || errors.Is(err, strictkv.ErrInDoubt) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
 // run calls f on a job, and does with the job what f's result asks for.
