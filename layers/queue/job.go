@@ -70,13 +70,25 @@ func (j *Job) Deadline() time.Time {
 // a read and a write, and now and then a listing. Other errors: those of strictkv.DB.Tx and
 // strictkv.Collection.Items. After an error the job that was being claimed, if any, is due again
 // when the lease ends.
+//
+// A job that can't be read, because it is damaged or of a later version, is passed over for
+// LeaseMax. When nothing else is due, Claim returns its error once instead of ErrEmpty:
+// strictkv.ErrCorrupt or strictkv.ErrFormat.
 func (q *Queue) Claim(ctx context.Context) (*Job, error) {
 	for since, tries := q.o.Now(), 0; ; tries++ {
 		key, err := q.candidate(ctx, since)
+		if errors.Is(err, ErrEmpty) {
+			return nil, q.ready.idle()
+		}
 		if err != nil {
 			return nil, err
 		}
 		job, until, err := q.claim(ctx, key)
+		if errors.Is(err, strictkv.ErrCorrupt) || errors.Is(err, strictkv.ErrFormat) {
+			until = q.o.Now().Add(LeaseMax)
+			q.ready.damaged(err)
+			err = nil
+		}
 		q.ready.tried(key, job != nil, until)
 		if err != nil {
 			return nil, fmt.Errorf("claim: %w", err)

@@ -25,8 +25,9 @@ const (
 // the store can't be reached, f's context ends with ErrLost as its cause.
 //
 // What the store refuses for a while (strictkv.ErrUnavailable, strictkv.ErrInDoubt), or does not
-// answer, is tried again. Work returns the context's error, or any other error of a transaction; the job under
-// way is then due again when its lease ends.
+// answer, is tried again. Work returns the context's error, or any other error of Claim or of a
+// transaction; the job under way is then due again when its lease ends. A job that can't be read
+// ends it only when nothing else is due: it may be called again.
 func (q *Queue) Work(ctx context.Context, f func(ctx context.Context, j *Job) error) error {
 	for ctx.Err() == nil {
 		job, err := q.Claim(ctx)
