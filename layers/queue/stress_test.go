@@ -134,6 +134,36 @@ func TestClaimsStayCheap(t *testing.T) {
 	})
 }
 
+// TestDyingConsumersDontHoldTheHead: a job that is claimed again and again does not make listings
+// longer by what is done meanwhile.
+func TestDyingConsumersDontHoldTheHead(t *testing.T) {
+	const rounds, jobs = 6, 1000
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated.New(memory.New(), nil, simulated.Constant(time.Millisecond))
+		q, _ := open(t, sim, queue.Options{Attempts: 2 * rounds})
+		enqueue(t, q, "poison")
+		for round := range rounds {
+			for range jobs {
+				enqueue(t, q, "good")
+			}
+			poison := claim(t, q, "poison") // and forgotten
+			require.Equal(t, round+1, poison.Attempt)
+			for range jobs {
+				require.NoError(t, claim(t, q, "good").Complete(t.Context()))
+			}
+			empty(t, q)
+			time.Sleep(2 * time.Minute)
+		}
+		poison := claim(t, q, "poison")
+		before := sim.Counts()
+		empty(t, q)
+		assert.LessOrEqual(t, sim.Counts().Sub(before).Lists, 3)
+		require.NoError(t, poison.Complete(t.Context()), "it is where it has moved to")
+		time.Sleep(queue.LeaseMax)
+		empty(t, q)
+	})
+}
+
 // TestWork: jobs are completed, tried again, and given back when their consumer stops.
 func TestWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
