@@ -100,7 +100,7 @@ func (q *Queue) Claim(ctx context.Context) (*Job, error) {
 			return job, nil
 		}
 		if tries == triesMax {
-			return nil, ErrEmpty
+			return nil, errTaken
 		}
 		since = q.o.Now()
 	}

@@ -62,11 +62,15 @@ const (
 // The errors of this package, beside those of package strictkv. Each means that nothing has
 // been changed.
 var (
-	// ErrEmpty: there is no job that is due and that nobody else has. Try again later.
+	// ErrEmpty: there is no job that is due and that nobody else has; or, seldom, others had
+	// each of a dozen that Claim has tried, and there may be more. Try again later.
 	ErrEmpty = errors.New("queue: no job is due")
 	// ErrLost: the job is not the caller's any more: the lease has ended and somebody else has
 	// claimed it, or it has been completed or given back. Don't retry.
 	ErrLost = errors.New("queue: the lease of the job is lost")
+
+	// errTaken is the ErrEmpty after which there may be more.
+	errTaken = fmt.Errorf("%w that others have not taken", ErrEmpty)
 )
 
 // Options configures a Queue. All processes that use a queue should have the same.

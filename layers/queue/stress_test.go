@@ -164,6 +164,29 @@ func TestDyingConsumersDontHoldTheHead(t *testing.T) {
 	})
 }
 
+// TestWorkBehindManyLeases: a consumer makes no pause until it has passed what others have.
+func TestWorkBehindManyLeases(t *testing.T) {
+	const leased = 600 // more than a listing looks for
+	synctest.Test(t, func(t *testing.T) {
+		mem := memory.New()
+		q, _ := open(t, mem, queue.Options{Poll: time.Minute, Lease: queue.LeaseMax})
+		other, _ := open(t, mem, queue.Options{Lease: queue.LeaseMax})
+		for range leased + 1 {
+			enqueue(t, q, "a")
+		}
+		for range leased {
+			claim(t, other, "a")
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		began := time.Now()
+		require.ErrorIs(t, q.Work(ctx, func(context.Context, *queue.Job) error {
+			stop()
+			return nil
+		}), context.Canceled)
+		assert.Less(t, time.Since(began), 30*time.Second)
+	})
+}
+
 // TestWork: jobs are completed, tried again, and given back when their consumer stops.
 func TestWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

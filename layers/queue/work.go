@@ -34,8 +34,8 @@ func (q *Queue) Work(ctx context.Context, f func(ctx context.Context, j *Job) er
 		if err == nil {
 			err = q.run(ctx, job, f)
 		}
-		if err == nil {
-			continue
+		if err == nil || errors.Is(err, errTaken) {
+			continue // there may be more: what others have is not looked at again for a lease
 		}
 		if !errors.Is(err, ErrEmpty) && !passing(err) {
 			return err
