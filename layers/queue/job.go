@@ -270,8 +270,9 @@ func (j *Job) Retry(ctx context.Context, cause error) error {
 	})
 }
 
-// Release gives the job back as if it had not been claimed: for a consumer that is to stop.
-// Errors: ErrLost, those of strictkv.DB.Tx.
+// Release gives the job back, for a consumer that is to stop: this attempt is not counted, and
+// the job is due now, but comes after those that have been waiting. Errors: ErrLost, those of
+// strictkv.DB.Tx.
 func (j *Job) Release(ctx context.Context) error {
 	return j.giveBack(ctx, "release", func(tx *strictkv.Tx, key []byte, r record) error {
 		r.attempts--
