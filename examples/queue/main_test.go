@@ -36,6 +36,19 @@ func TestRun(t *testing.T) {
 	require.NoError(t, plain.Check(out.String()))
 }
 
+// TestWorkLeavesNothing: it may end before it is told to.
+func TestWorkLeavesNothing(t *testing.T) {
+	db, err := crew.Place{Dir: t.TempDir(), Patience: time.Second}.Open(t.Context(), "queue")
+	require.NoError(t, err)
+	q, err := jobs(db.DB)
+	require.NoError(t, err)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.NoError(t, work(ended, db.DB, q, make(chan struct{}), nil))
+	require.NoError(t, db.Close(t.Context()))
+	goleak.VerifyNone(t)
+}
+
 func TestKills(t *testing.T) {
 	r, out := newRun(t)
 	r.shift.Kills = 15

@@ -69,9 +69,13 @@ func work(
 	ctx context.Context, db *strictkv.DB, q *queue.Queue, stop <-chan struct{}, tell crew.Report,
 ) error {
 	working, cancel := context.WithCancel(ctx)
+	defer cancel()
 	go func() {
-		<-stop
-		cancel()
+		select {
+		case <-stop:
+			cancel()
+		case <-working.Done():
+		}
 	}()
 	done := 0
 	err := q.Work(working, func(ctx context.Context, j *queue.Job) error {

@@ -41,6 +41,8 @@ type candidates struct {
 	passed int // when the head is to be moved
 	// skip tells until when nobody needs to look at a job.
 	skip map[string]time.Time
+	// unread is why a job can't be read, until somebody has been told.
+	unread error
 }
 
 func newCandidates() candidates {
@@ -79,6 +81,25 @@ func (c *candidates) tried(key []byte, claimed bool, until time.Time) {
 		c.crowd = crowdMax
 	}
 	c.skipLocked(key, until)
+}
+
+// damaged notes that a job can't be read.
+func (c *candidates) damaged(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unread = err
+}
+
+// idle is what Claim returns when there is nothing to do.
+func (c *candidates) idle() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.unread
+	c.unread = nil
+	if err == nil {
+		return ErrEmpty
+	}
+	return fmt.Errorf("claim: %w", err)
 }
 
 // skipLocked makes a job be looked at again not before a time.

@@ -48,7 +48,7 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// queue: lease of 1h0m0s, not 0 to 10m0s: invalid call
+	// queue: lease of 1h0m0s, not 1s to 10m0s: invalid call
 }
 
 // A consumer's whole loop: jobs are completed, and tried again if they fail.

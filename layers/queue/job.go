@@ -16,8 +16,8 @@ const (
 	triesMax = 12
 	// doubtsMax is how often a claim is tried again that is in doubt.
 	doubtsMax = 3
-	// stayMax is how long after it was due a job that is extended stays where it is: then it
-	// moves, so that long jobs don't hold the head.
+	// stayMax is how long after it was due a job that is extended, or claimed again, stays where
+	// it is: then it moves, so that long jobs, and those whose consumers die, don't hold the head.
 	stayMax = time.Minute
 )
 
@@ -67,25 +67,40 @@ func (j *Job) Deadline() time.Time {
 // Claim gives the caller a job that is due, for the time of a lease: the eldest, or while other
 // processes claim jobs as well, one of the eldest 500 or so. If the caller neither completes nor
 // extends it until then, somebody else gets it. With nothing to do it returns ErrEmpty. It costs
-// a read and a write, and now and then a listing. Other errors: those of strictkv.DB.Tx and
-// strictkv.Collection.Items. After an error the job that was being claimed, if any, is due again
-// when the lease ends.
+// a read and a write, some more for a job that has been tried before, and now and then a listing.
+// Other errors: those of strictkv.DB.Tx and strictkv.Collection.Items. After an error the job
+// that was being claimed, if any, is due again when the lease ends.
+//
+// A job that can't be read, because it is damaged or of a later version, is passed over for
+// LeaseMax. When nothing else is due, Claim returns its error once instead of ErrEmpty:
+// strictkv.ErrCorrupt or strictkv.ErrFormat.
 func (q *Queue) Claim(ctx context.Context) (*Job, error) {
 	for since, tries := q.o.Now(), 0; ; tries++ {
 		key, err := q.candidate(ctx, since)
+		if errors.Is(err, ErrEmpty) {
+			return nil, q.ready.idle()
+		}
 		if err != nil {
 			return nil, err
 		}
 		job, until, err := q.claim(ctx, key)
+		if errors.Is(err, strictkv.ErrCorrupt) || errors.Is(err, strictkv.ErrFormat) {
+			until = q.o.Now().Add(LeaseMax)
+			q.ready.damaged(err)
+			err = nil
+		}
 		q.ready.tried(key, job != nil, until)
 		if err != nil {
 			return nil, fmt.Errorf("claim: %w", err)
 		}
 		if job != nil {
+			for _, key := range job.where()[1:] { // it has moved
+				q.ready.tried(key, true, until)
+			}
 			return job, nil
 		}
 		if tries == triesMax {
-			return nil, ErrEmpty
+			return nil, errTaken
 		}
 		since = q.o.Now()
 	}
@@ -114,16 +129,9 @@ func (q *Queue) claim(ctx context.Context, key []byte) (j *Job, until time.Time,
 // take is the transaction of a claim. It sets the end of the lease if there is one.
 func (j *Job) take(tx *strictkv.Tx) (until time.Time, err error) {
 	j.end = time.Time{}
-	q, key := j.q, j.keys[0]
-	value, err := tx.Read(q.jobs, key)
-	if errors.Is(err, strictkv.ErrNotFound) {
-		return until, nil
-	}
-	if err != nil {
-		return until, err
-	}
-	r, err := decode(j.ID, value)
-	if err != nil {
+	q := j.q
+	key, r, err := j.read(tx)
+	if err != nil || key == nil {
 		return until, err
 	}
 	now := q.o.Now()
@@ -136,9 +144,15 @@ func (j *Job) take(tx *strictkv.Tx) (until time.Time, err error) {
 	case r.attempts >= q.o.Attempts:
 		return until, q.bury(tx, key, j.ID, r.failed("the lease of the last attempt has ended"))
 	default:
+		again := r.attempts > 0
 		r.attempts++
 		r.token, r.until = j.token, now.Add(q.o.Lease)
-		if err := tx.Write(q.jobs, key, r.encode()); err != nil {
+		if again {
+			_, err = j.keep(tx, key, r, now)
+		} else {
+			err = tx.Write(q.jobs, key, r.encode())
+		}
+		if err != nil {
 			return until, err
 		}
 	}
@@ -147,8 +161,8 @@ func (j *Job) take(tx *strictkv.Tx) (until time.Time, err error) {
 	return j.end, nil
 }
 
-// find reads the job, if it still is the caller's.
-func (j *Job) find(tx *strictkv.Tx) (key []byte, r record, err error) {
+// read reads the job, whoever has it. The key is nil if there is none.
+func (j *Job) read(tx *strictkv.Tx) (key []byte, r record, err error) {
 	keys := j.where()
 	for i := len(keys) - 1; i >= 0; i-- {
 		value, err := tx.Read(j.q.jobs, keys[i])
@@ -158,14 +172,34 @@ func (j *Job) find(tx *strictkv.Tx) (key []byte, r record, err error) {
 		if err != nil {
 			return nil, r, err
 		}
-		if r, err = decode(j.ID, value); err != nil {
-			return nil, r, err
-		}
-		if r.token == j.token {
-			return keys[i], r, nil
-		}
+		r, err = decode(j.ID, value)
+		return keys[i], r, err
 	}
-	return nil, r, ErrLost
+	return nil, r, nil
+}
+
+// find reads the job, if it still is the caller's.
+func (j *Job) find(tx *strictkv.Tx) (key []byte, r record, err error) {
+	key, r, err = j.read(tx)
+	if err == nil && (key == nil || r.token != j.token) {
+		err = ErrLost
+	}
+	return key, r, err
+}
+
+// keep writes the job with its lease, at a later key if it has long been at this one, and
+// returns where.
+func (j *Job) keep(tx *strictkv.Tx, key []byte, r record, now time.Time) ([]byte, error) {
+	since, _, err := parseKey(key)
+	if err != nil || now.Sub(since.time()) <= stayMax {
+		return key, errors.Join(err, tx.Write(j.q.jobs, key, r.encode()))
+	}
+	r.due = now
+	to, err := j.q.move(tx, key, j.ID, r)
+	if err == nil {
+		j.moves(to)
+	}
+	return to, err
 }
 
 // Complete ends the job. It costs one write. Errors: ErrLost, those of strictkv.DB.Tx. After
@@ -198,14 +232,7 @@ func (j *Job) Extend(ctx context.Context) error {
 			return err
 		}
 		r.until = end
-		since, _, err := parseKey(key)
-		if err != nil || now.Sub(since.time()) <= stayMax {
-			return errors.Join(err, tx.Write(j.q.jobs, key, r.encode()))
-		}
-		r.due = now
-		if key, err = j.q.move(tx, key, j.ID, r); err == nil {
-			j.moves(key)
-		}
+		key, err = j.keep(tx, key, r, now)
 		return err
 	})
 	if err != nil {
@@ -243,8 +270,9 @@ func (j *Job) Retry(ctx context.Context, cause error) error {
 	})
 }
 
-// Release gives the job back as if it had not been claimed: for a consumer that is to stop.
-// Errors: ErrLost, those of strictkv.DB.Tx.
+// Release gives the job back, for a consumer that is to stop: this attempt is not counted, and
+// the job is due now, but comes after those that have been waiting. Errors: ErrLost, those of
+// strictkv.DB.Tx.
 func (j *Job) Release(ctx context.Context) error {
 	return j.giveBack(ctx, "release", func(tx *strictkv.Tx, key []byte, r record) error {
 		r.attempts--

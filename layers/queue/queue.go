@@ -48,6 +48,8 @@ import (
 const (
 	// DefaultLease is how long a claimed job is its consumer's, unless that extends it.
 	DefaultLease = 30 * time.Second
+	// LeaseMin is the shortest lease: extending it takes a write or two, in a third of it.
+	LeaseMin = time.Second
 	// LeaseMax is the longest lease; who needs longer extends it.
 	LeaseMax = 10 * time.Minute
 	// DefaultAttempts is how often a job is claimed before it becomes a dead letter.
@@ -62,16 +64,21 @@ const (
 // The errors of this package, beside those of package strictkv. Each means that nothing has
 // been changed.
 var (
-	// ErrEmpty: there is no job that is due and that nobody else has. Try again later.
+	// ErrEmpty: there is no job that is due and that nobody else has; or, seldom, others had
+	// each of a dozen that Claim has tried, and there may be more. Try again later.
 	ErrEmpty = errors.New("queue: no job is due")
 	// ErrLost: the job is not the caller's any more: the lease has ended and somebody else has
 	// claimed it, or it has been completed or given back. Don't retry.
 	ErrLost = errors.New("queue: the lease of the job is lost")
+
+	// errTaken is the ErrEmpty after which there may be more.
+	errTaken = fmt.Errorf("%w that others have not taken", ErrEmpty)
 )
 
 // Options configures a Queue. All processes that use a queue should have the same.
 type Options struct {
-	// Lease is how long a claimed job is its consumer's; 0 is DefaultLease, LeaseMax the most.
+	// Lease is how long a claimed job is its consumer's, from LeaseMin to LeaseMax; 0 is
+	// DefaultLease.
 	Lease time.Duration
 	// Attempts is how often a job is claimed before it becomes a dead letter; 0 is
 	// DefaultAttempts.
@@ -109,9 +116,9 @@ func New(db *strictkv.DB, c *strictkv.Collection, o Options) (*Queue, error) {
 	switch {
 	case db == nil || c == nil:
 		return nil, fmt.Errorf("queue: nil handle or collection: %w", strictkv.ErrInvalid)
-	case o.Lease < 0 || o.Lease > LeaseMax:
-		return nil, fmt.Errorf("queue: lease of %v, not 0 to %v: %w",
-			o.Lease, LeaseMax, strictkv.ErrInvalid)
+	case o.Lease != 0 && (o.Lease < LeaseMin || o.Lease > LeaseMax):
+		return nil, fmt.Errorf("queue: lease of %v, not %v to %v: %w",
+			o.Lease, LeaseMin, LeaseMax, strictkv.ErrInvalid)
 	case o.Attempts < 0 || o.Poll < 0:
 		return nil, fmt.Errorf("queue: %d attempts, poll %v: %w",
 			o.Attempts, o.Poll, strictkv.ErrInvalid)

@@ -296,7 +296,8 @@ func TestRefuses(t *testing.T) {
 	q, db := open(t, memory.New(), queue.Options{})
 	c := db.Collection([]byte("c"))
 	for _, o := range []queue.Options{
-		{Lease: -1}, {Lease: queue.LeaseMax + 1}, {Attempts: -1}, {Poll: -1},
+		{Lease: -1}, {Lease: 1}, {Lease: queue.LeaseMin - 1}, {Lease: queue.LeaseMax + 1},
+		{Attempts: -1}, {Poll: -1},
 	} {
 		_, err := queue.New(db, c, o)
 		require.ErrorIs(t, err, strictkv.ErrInvalid)

@@ -134,6 +134,59 @@ func TestClaimsStayCheap(t *testing.T) {
 	})
 }
 
+// TestDyingConsumersDontHoldTheHead: a job that is claimed again and again does not make listings
+// longer by what is done meanwhile.
+func TestDyingConsumersDontHoldTheHead(t *testing.T) {
+	const rounds, jobs = 6, 1000
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated.New(memory.New(), nil, simulated.Constant(time.Millisecond))
+		q, _ := open(t, sim, queue.Options{Attempts: 2 * rounds})
+		enqueue(t, q, "poison")
+		for round := range rounds {
+			for range jobs {
+				enqueue(t, q, "good")
+			}
+			poison := claim(t, q, "poison") // and forgotten
+			require.Equal(t, round+1, poison.Attempt)
+			for range jobs {
+				require.NoError(t, claim(t, q, "good").Complete(t.Context()))
+			}
+			empty(t, q)
+			time.Sleep(2 * time.Minute)
+		}
+		poison := claim(t, q, "poison")
+		before := sim.Counts()
+		empty(t, q)
+		assert.LessOrEqual(t, sim.Counts().Sub(before).Lists, 3)
+		require.NoError(t, poison.Complete(t.Context()), "it is where it has moved to")
+		time.Sleep(queue.LeaseMax)
+		empty(t, q)
+	})
+}
+
+// TestWorkBehindManyLeases: a consumer makes no pause until it has passed what others have.
+func TestWorkBehindManyLeases(t *testing.T) {
+	const leased = 600 // more than a listing looks for
+	synctest.Test(t, func(t *testing.T) {
+		mem := memory.New()
+		q, _ := open(t, mem, queue.Options{Poll: time.Minute, Lease: queue.LeaseMax})
+		other, _ := open(t, mem, queue.Options{Lease: queue.LeaseMax})
+		for range leased + 1 {
+			enqueue(t, q, "a")
+		}
+		for range leased {
+			claim(t, other, "a")
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		began := time.Now()
+		require.ErrorIs(t, q.Work(ctx, func(context.Context, *queue.Job) error {
+			stop()
+			return nil
+		}), context.Canceled)
+		assert.Less(t, time.Since(began), 30*time.Second)
+	})
+}
+
 // TestWork: jobs are completed, tried again, and given back when their consumer stops.
 func TestWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

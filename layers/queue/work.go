@@ -13,27 +13,29 @@ import (
 const (
 	// extendsPer is how often a lease is extended in its time.
 	extendsPer = 3
-	// farewellMax is how long a consumer that is to stop tries to give its job back.
+	// farewellMax is how long a consumer tries at least to say what has become of its job, also
+	// when it is to stop; a lease, if that is longer.
 	farewellMax = 5 * time.Second
 )
 
 // Work claims one job after another, and calls f on each, until ctx ends; run it in several
 // goroutines to work on several jobs at once. If f returns nil, the job is completed, unless f
 // has done so itself; if it returns an error, the job is retried, or released if ctx has ended.
-// While f runs, the lease is extended; should it be lost nevertheless, f's context ends with
-// ErrLost as its cause.
+// While f runs, the lease is extended; should it end nevertheless, because another has the job or
+// the store can't be reached, f's context ends with ErrLost as its cause.
 //
-// What the store refuses for a while (strictkv.ErrUnavailable, strictkv.ErrInDoubt) is tried
-// again. Work returns the context's error, or any other error of a transaction; the job under
-// way is then due again when its lease ends.
+// What the store refuses for a while (strictkv.ErrUnavailable, strictkv.ErrInDoubt), or does not
+// answer, is tried again. Work returns the context's error, or any other error of Claim or of a
+// transaction; the job under way is then due again when its lease ends. A job that can't be read
+// ends it only when nothing else is due: it may be called again.
 func (q *Queue) Work(ctx context.Context, f func(ctx context.Context, j *Job) error) error {
 	for ctx.Err() == nil {
 		job, err := q.Claim(ctx)
 		if err == nil {
 			err = q.run(ctx, job, f)
 		}
-		if err == nil {
-			continue
+		if err == nil || errors.Is(err, errTaken) {
+			continue // there may be more: what others have is not looked at again for a lease
 		}
 		if !errors.Is(err, ErrEmpty) && !passing(err) {
 			return err
@@ -48,9 +50,11 @@ func (q *Queue) Work(ctx context.Context, f func(ctx context.Context, j *Job) er
 	return ctx.Err()
 }
 
-// passing reports whether an error is one to be tried again after a while.
+// passing reports whether an error is one to be tried again after a while, if Work's context
+// has not ended. A deadline that has passed is then that of farewellMax.
 func passing(err error) bool {
-	return errors.Is(err, strictkv.ErrUnavailable) || errors.Is(err, strictkv.ErrInDoubt)
+	return errors.Is(err, strictkv.ErrUnavailable) || errors.Is(err, strictkv.ErrInDoubt) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
 // run calls f on a job, and does with the job what f's result asks for.
@@ -98,5 +102,19 @@ func (q *Queue) hold(
 			}
 		}
 	})
+	// Whatever Extend is waiting for: when the lease ends, somebody else may begin.
+	extending.Go(func() {
+		for left := j.left(); left > 0; left = j.left() {
+			select {
+			case <-held.Done():
+				return
+			case <-time.After(left):
+			}
+		}
+		lose(ErrLost)
+	})
 	return f(held, j)
 }
+
+// left is how long the lease lasts, unless it is extended.
+func (j *Job) left() time.Duration { return j.Deadline().Sub(j.q.o.Now()) }
