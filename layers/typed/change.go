@@ -29,18 +29,16 @@ func (m *change[K, V]) begin() error {
 	if err != nil {
 		return err
 	}
-	return m.from(old, ok)
+	m.from(old, ok)
+	return nil
 }
 
 // from takes what the change replaces. It is called before the value is the user's, who may
 // change what is in it.
-func (m *change[K, V]) from(old V, ok bool) error {
-	if !ok || len(m.c.indexes) == 0 {
-		return nil
+func (m *change[K, V]) from(old V, ok bool) {
+	if ok && len(m.c.indexes) > 0 {
+		m.held = m.c.held(m.k, m.key, old)
 	}
-	var err error
-	m.held, err = m.c.entries(m.k, m.key, old)
-	return err
 }
 
 func (m *change[K, V]) set(v V) error {

@@ -128,9 +128,7 @@ func (c *Collection[K, V]) Update(
 		return err
 	}
 	m := change[K, V]{c: c, tx: tx, k: k, key: key}
-	if err := m.from(old, ok); err != nil {
-		return err
-	}
+	m.from(old, ok)
 	v, err := fn(old, ok)
 	switch {
 	case errors.Is(err, strictkv.Remove):
