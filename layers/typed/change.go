@@ -41,7 +41,7 @@ func (m *change[K, V]) from(old V, ok bool) {
 	}
 }
 
-func (m *change[K, V]) set(v V) error {
+func (m *change[K, V]) set(v V, opts ...strictkv.WriteOption) error {
 	value, err := m.c.values.Append(nil, v)
 	if err != nil {
 		return &EncodeError{What: "value", Codec: m.c.values.Name(), Err: err}
@@ -51,9 +51,9 @@ func (m *change[K, V]) set(v V) error {
 		return err
 	}
 	if m.insert {
-		err = m.tx.Insert(m.c.raw, m.key, value)
+		err = m.tx.Insert(m.c.raw, m.key, value, opts...)
 	} else {
-		err = m.tx.Write(m.c.raw, m.key, value)
+		err = m.tx.Write(m.c.raw, m.key, value, opts...)
 	}
 	if err != nil {
 		return err
