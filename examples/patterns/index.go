@@ -16,7 +16,8 @@ type Users struct{ ByName, ByMail, ByCity *strictkv.Collection }
 func cityKey(u User) []byte { return []byte(u.City + "\x00" + u.Name) }
 
 // Put adds a user, or replaces one of that name, together with the entries of both indexes. If
-// another user has the mail address, it fails with strictkv.ErrExists.
+// another user has the mail address, it fails with strictkv.ErrExists, and so does the transaction,
+// whatever is made of the error: else it would commit that the former entries are gone.
 func (s Users) Put(tx *strictkv.Tx, u User) error {
 	if err := s.Remove(tx, u.Name); err != nil {
 		return err
@@ -25,8 +26,12 @@ func (s Users) Put(tx *strictkv.Tx, u User) error {
 	if err != nil {
 		return err
 	}
+	err = tx.Insert(s.ByMail, []byte(u.Mail), []byte(u.Name)) // unique
+	if err != nil {
+		_ = tx.Abort() // it always returns an error; this one tells more
+		return err
+	}
 	return errors.Join(
-		tx.Insert(s.ByMail, []byte(u.Mail), []byte(u.Name)), // unique
 		tx.Write(s.ByCity, cityKey(u), nil),
 		tx.Write(s.ByName, []byte(u.Name), value),
 	)

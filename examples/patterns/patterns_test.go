@@ -52,6 +52,15 @@ func together(
 	})
 }
 
+// opened is a database that is closed at the test's end.
+func opened(t *testing.T) *strictkv.DB {
+	t.Helper()
+	db, err := strictkv.Open(t.Context(), "db", memory.New())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, db.Close(context.WithoutCancel(t.Context()))) })
+	return db
+}
+
 func collection(db *strictkv.DB) *strictkv.Collection { return db.Collection([]byte("c")) }
 
 func TestCounter(t *testing.T) {
@@ -108,6 +117,34 @@ func TestIndexes(t *testing.T) {
 		assert.Equal(t, names, mails)
 		assert.Equal(t, names, cities)
 	})
+}
+
+// TestRefusedUser: who ignores that an address is taken commits nothing.
+func TestRefusedUser(t *testing.T) {
+	db := opened(t)
+	put := func(u User) error {
+		return db.Tx(t.Context(), func(tx *strictkv.Tx) error {
+			if err := users(db).Put(tx, u); !errors.Is(err, strictkv.ErrExists) {
+				return err
+			}
+			return nil
+		})
+	}
+	require.NoError(t, put(User{"alice", "a@example.com", "Rome"}))
+	require.NoError(t, put(User{"bob", "b@example.com", "Bonn"}))
+	require.ErrorIs(t, put(User{"adam", "a@example.com", "Oslo"}), strictkv.ErrAborted)
+	require.ErrorIs(t, put(User{"bob", "a@example.com", "Oslo"}), strictkv.ErrAborted)
+	require.NoError(t, db.View(t.Context(), func(tx *strictkv.Tx) error {
+		in := map[string][]string{"Rome": {"alice"}, "Bonn": {"bob"}, "Oslo": nil}
+		for city, want := range in {
+			names, err := users(db).In(tx, city)
+			require.NoError(t, err)
+			assert.Equal(t, want, names, city)
+		}
+		holder, err := tx.Read(users(db).ByMail, []byte("b@example.com"))
+		assert.Equal(t, "bob", string(holder))
+		return err
+	}))
 }
 
 // TestOnce: all handles make the same requests.
