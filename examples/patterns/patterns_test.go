@@ -197,6 +197,25 @@ func TestLeaders(t *testing.T) {
 	assert.Greater(t, len(terms), 1, "leaders changed")
 }
 
+// TestLeaderStartedAgain: one that stood still while it was started again is not the leader any
+// more.
+func TestLeaderStartedAgain(t *testing.T) {
+	db, now := opened(t), time.Now()
+	former := NewCandidate(db, collection(db), "office", "host")
+	term, err := former.Elect(t.Context(), now, now.Add(time.Minute))
+	require.NoError(t, err)
+	again := NewCandidate(db, collection(db), "office", "host")
+	_, err = again.Elect(t.Context(), now, now.Add(time.Minute))
+	require.ErrorIs(t, err, ErrDeposed, "its lease is another's")
+	now = now.Add(time.Hour)
+	next, err := again.Elect(t.Context(), now, now.Add(time.Minute))
+	require.NoError(t, err)
+	assert.Greater(t, next, term)
+	work := func(*strictkv.Tx) error { return nil }
+	require.ErrorIs(t, former.Lead(t.Context(), term, work), ErrDeposed)
+	require.NoError(t, again.Lead(t.Context(), next, work))
+}
+
 // TestRateLimit: no more get through than tokens have flowed.
 func TestRateLimit(t *testing.T) {
 	var allowed int
