@@ -264,6 +264,31 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+// TestNamesThatBeginAlike: no counter, city or stream has what is another's, whatever its name.
+func TestNamesThatBeginAlike(t *testing.T) {
+	ctx, db := t.Context(), opened(t)
+	for _, name := range []string{"a", "a/b", "a\x00b"} {
+		require.NoError(t, Add(ctx, db.Collection([]byte("counters")), name, 1))
+		require.NoError(t, db.Tx(ctx, func(tx *strictkv.Tx) error {
+			return errors.Join(Append(tx, collection(db), name, 0, []byte(name)),
+				users(db).Put(tx, User{Name: name, Mail: name, City: name}))
+		}))
+	}
+	for _, name := range []string{"a", "a/b", "a\x00b"} {
+		total, err := Total(ctx, db, db.Collection([]byte("counters")), name)
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, total, "%q", name)
+		events, err := Replay(ctx, db, collection(db), name, 0)
+		require.NoError(t, err)
+		assert.Equal(t, [][]byte{[]byte(name)}, events)
+		require.NoError(t, db.View(ctx, func(tx *strictkv.Tx) error {
+			names, err := users(db).In(tx, name)
+			assert.Equal(t, []string{name}, names)
+			return err
+		}))
+	}
+}
+
 // TestTrailAndPages: whoever writes meanwhile, pages have each entry once.
 func TestTrailAndPages(t *testing.T) {
 	together(t, func(ctx context.Context, db *strictkv.DB, h, turn int) {
