@@ -311,6 +311,15 @@ func TestTrailAndPages(t *testing.T) {
 	})
 }
 
+func TestPageOfNothing(t *testing.T) {
+	db := opened(t)
+	require.NoError(t, collection(db).Write(t.Context(), []byte("a"), nil))
+	for _, n := range []int{0, -1, -2} {
+		_, _, err := Page(t.Context(), collection(db), nil, n)
+		require.ErrorIs(t, err, strictkv.ErrInvalid, n)
+	}
+}
+
 // TestPageOfTheDocumentation: what that shows is this code.
 func TestPageOfTheDocumentation(t *testing.T) {
 	text, err := os.ReadFile("../../docs/patterns.md")
