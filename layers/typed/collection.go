@@ -10,6 +10,11 @@ import (
 
 // Collection is a collection of values of type V by keys of type K. It is safe for concurrent
 // use, once its indexes are declared.
+//
+// With indexes, a change of a value reads it, and then changes the entries of what it has read. So
+// within one transaction no two calls may change the same key at once, and the function of an
+// Update must not change its key by another call: entries would stay behind, or be missing.
+// Transactions may do so at once, as ever.
 type Collection[K, V any] struct {
 	raw     *strictkv.Collection
 	keys    KeyCodec[K]
