@@ -60,7 +60,8 @@ type LoadFailure struct {
 // request, and can be read as soon as it is there.
 //
 // A key that is there with the same value is fine, so that a load that was stopped, or killed,
-// can be repeated from its beginning, or from any point before that; such a key costs a write
+// can be repeated: from its beginning, since any number of insertions may overtake a slow one, so
+// that no LoadReport tells of a point up to which all is there. Each such key costs a write
 // that is refused and a read. A key that is there with another value is left as it is, and
 // reported, like one that is not allowed: LoadReport.Failures tells which, and Load goes on and
 // returns nil. Of a key that the sequence yields twice with different values, either may stay.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/backend/simulated"
@@ -185,4 +188,47 @@ func ExampleCollection_Load() {
 	// Output:
 	// 2 of 3
 	// insert "bob": key exists with another value
+}
+
+// slowPut holds back the first write of a key until its context ends.
+type slowPut struct {
+	backend.Backend
+	key  string
+	held atomic.Bool
+}
+
+func (s *slowPut) Put(
+	ctx context.Context, name string, data []byte, c backend.Condition,
+) (backend.Stamp, error) {
+	if strings.Contains(name, s.key) && s.held.CompareAndSwap(false, true) {
+		<-ctx.Done()
+		return backend.Stamp{}, ctx.Err()
+	}
+	return s.Backend.Put(ctx, name, data, c)
+}
+
+// TestLoadIsRepeatedFromItsBeginning: the keys that were taken, less those inserted at once, are
+// no point to go on from, since a slow insertion is overtaken; the beginning is.
+func TestLoadIsRepeatedFromItsBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys, atOnce = 2000, 8
+		store := &slowPut{Backend: memory.New(), key: "key-00001"}
+		db, err := strictkv.Open(t.Context(), "db", store)
+		require.NoError(t, err)
+		c := db.Collection([]byte("c"))
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		report, err := c.Load(ctx, numbered(keys), strictkv.LoadOptions{
+			Concurrency: atOnce,
+			Progress:    func(strictkv.LoadReport) { stop() },
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Greater(t, report.Taken, int64(1+atOnce))
+		_, err = c.Read(t.Context(), []byte("key-00001"))
+		require.ErrorIs(t, err, strictkv.ErrNotFound)
+		report, err = c.Load(t.Context(), numbered(keys), strictkv.LoadOptions{})
+		require.NoError(t, err)
+		assert.EqualValues(t, keys, report.Inserted+report.Present)
+		require.NoError(t, db.Close(t.Context()))
+	})
 }

@@ -2,11 +2,11 @@ package patterns
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/layers/tuple"
 )
 
 // CounterShards is how many keys a counter has: about as many as add to it in the same second.
@@ -14,7 +14,10 @@ const CounterShards = 16
 
 // Add adds to a counter: to one of its keys, at random, so that writers seldom meet.
 func Add(ctx context.Context, counters *strictkv.Collection, name string, n int64) error {
-	shard := fmt.Appendf(nil, "%s/%02d", name, rand.IntN(CounterShards))
+	shard, err := tuple.Tuple{name, rand.IntN(CounterShards)}.Pack()
+	if err != nil {
+		return err
+	}
 	return counters.Update(ctx, shard, func(old []byte) ([]byte, error) {
 		sum := int64(0)
 		if old != nil {
@@ -31,8 +34,12 @@ func Add(ctx context.Context, counters *strictkv.Collection, name string, n int6
 func Total(
 	ctx context.Context, db *strictkv.DB, counters *strictkv.Collection, name string,
 ) (int64, error) {
+	shards, err := tuple.Tuple{name}.Range()
+	if err != nil {
+		return 0, err
+	}
 	return strictkv.DoView(ctx, db, func(tx *strictkv.Tx) (total int64, err error) {
-		for shard, err := range tx.Scan(counters, strictkv.Prefix([]byte(name+"/"))) {
+		for shard, err := range tx.Scan(counters, shards) {
 			if err != nil {
 				return 0, err
 			}

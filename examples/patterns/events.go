@@ -2,15 +2,15 @@ package patterns
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/layers/tuple"
 )
 
-func eventKey(stream string, n uint64) []byte {
-	return binary.BigEndian.AppendUint64([]byte(stream+"\x00"), n)
+func eventKey(stream string, n uint64) ([]byte, error) {
+	return tuple.Tuple{stream, n}.Pack()
 }
 
 // Append adds the n-th event to a stream, of which the caller knows n events (0 to n-1). If
@@ -19,21 +19,34 @@ func eventKey(stream string, n uint64) []byte {
 func Append(
 	tx *strictkv.Tx, events *strictkv.Collection, stream string, n uint64, event []byte,
 ) error {
+	key, err := eventKey(stream, n)
+	if err != nil {
+		return err
+	}
 	if n > 0 { // there is no gap
-		if _, err := tx.Read(events, eventKey(stream, n-1)); err != nil {
+		before, err := eventKey(stream, n-1)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Read(events, before); err != nil {
 			return err
 		}
 	}
-	return tx.Insert(events, eventKey(stream, n), event)
+	return tx.Insert(events, key, event)
 }
 
 // Replay returns the events of a stream, from the n-th on, as they were at one instant.
 func Replay(
 	ctx context.Context, db *strictkv.DB, events *strictkv.Collection, stream string, n uint64,
 ) (all [][]byte, err error) {
+	r, err := tuple.Tuple{stream}.Range()
+	if err != nil {
+		return nil, err
+	}
+	if r.From, err = eventKey(stream, n); err != nil {
+		return nil, err
+	}
 	return strictkv.DoView(ctx, db, func(tx *strictkv.Tx) (all [][]byte, err error) {
-		r := strictkv.Prefix([]byte(stream + "\x00"))
-		r.From = eventKey(stream, n)
 		for event, err := range tx.Scan(events, r) {
 			if err != nil {
 				return nil, err

@@ -81,9 +81,8 @@ func ExampleOnce() {
 func ExampleCandidate() {
 	db, offices := open()
 	defer db.Close(ctx)
-	alice := patterns.Candidate{DB: db, Offices: offices, Office: "compactor", Name: "alice"}
-	bob := alice
-	bob.Name = "bob"
+	alice := patterns.NewCandidate(db, offices, "compactor", "alice")
+	bob := patterns.NewCandidate(db, offices, "compactor", "bob")
 
 	now := time.Now()
 	hers, err := alice.Elect(ctx, now, now.Add(time.Minute))

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/layers/tuple"
 )
 
 // User is what the indexes are about.
@@ -13,21 +14,30 @@ type User struct{ Name, Mail, City string }
 // Users are users by name, with two indexes: a unique one by mail address, and one by city.
 type Users struct{ ByName, ByMail, ByCity *strictkv.Collection }
 
-func cityKey(u User) []byte { return []byte(u.City + "\x00" + u.Name) }
+func cityKey(u User) ([]byte, error) { return tuple.Tuple{u.City, u.Name}.Pack() }
 
 // Put adds a user, or replaces one of that name, together with the entries of both indexes. If
-// another user has the mail address, it fails with strictkv.ErrExists.
+// another user has the mail address, it fails with strictkv.ErrExists, and so does the transaction,
+// whatever is made of the error: else it would commit that the former entries are gone.
 func (s Users) Put(tx *strictkv.Tx, u User) error {
-	if err := s.Remove(tx, u.Name); err != nil {
-		return err
-	}
 	value, err := json.Marshal(u)
 	if err != nil {
 		return err
 	}
+	city, err := cityKey(u)
+	if err != nil {
+		return err
+	}
+	if err := s.Remove(tx, u.Name); err != nil {
+		return err
+	}
+	err = tx.Insert(s.ByMail, []byte(u.Mail), []byte(u.Name)) // unique
+	if err != nil {
+		_ = tx.Abort() // it always returns an error; this one tells more
+		return err
+	}
 	return errors.Join(
-		tx.Insert(s.ByMail, []byte(u.Mail), []byte(u.Name)), // unique
-		tx.Write(s.ByCity, cityKey(u), nil),
+		tx.Write(s.ByCity, city, nil),
 		tx.Write(s.ByName, []byte(u.Name), value),
 	)
 }
@@ -45,22 +55,33 @@ func (s Users) Remove(tx *strictkv.Tx, name string) error {
 	if err := json.Unmarshal(value, &u); err != nil {
 		return err
 	}
+	city, err := cityKey(u)
+	if err != nil {
+		return err
+	}
 	return errors.Join(
 		tx.Delete(s.ByMail, []byte(u.Mail)),
-		tx.Delete(s.ByCity, cityKey(u)),
+		tx.Delete(s.ByCity, city),
 		tx.Delete(s.ByName, []byte(name)),
 	)
 }
 
 // In yields the names of the users of a city.
 func (s Users) In(tx *strictkv.Tx, city string) (names []string, err error) {
-	prefix := strictkv.Prefix([]byte(city + "\x00"))
-	prefix.KeysOnly = true
-	for entry, err := range tx.Scan(s.ByCity, prefix) {
+	r, err := tuple.Tuple{city}.Range()
+	if err != nil {
+		return nil, err
+	}
+	r.KeysOnly = true
+	for entry, err := range tx.Scan(s.ByCity, r) {
 		if err != nil {
 			return nil, err
 		}
-		names = append(names, string(entry.Key[len(city)+1:]))
+		key, err := tuple.Unpack(entry.Key)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, key[1].(string))
 	}
 	return names, nil
 }

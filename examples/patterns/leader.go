@@ -2,6 +2,7 @@ package patterns
 
 import (
 	"context"
+	crand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"time"
@@ -20,12 +21,21 @@ type Office struct {
 	Until  time.Time
 }
 
-// Candidate is a process that wants to be the leader, by its own name.
+// Candidate is a process that wants to be the leader.
 type Candidate struct {
 	DB      *strictkv.DB
 	Offices *strictkv.Collection
 	Office  string
-	Name    string
+	// Name is that of one start of the process. A former one that stands still, and wakes up when
+	// the process has long been started again, is somebody else.
+	Name string
+}
+
+// NewCandidate is a candidate that has been started just now: name tells people which it is.
+func NewCandidate(
+	db *strictkv.DB, offices *strictkv.Collection, office, name string,
+) Candidate {
+	return Candidate{DB: db, Offices: offices, Office: office, Name: name + " " + crand.Text()}
 }
 
 func (c Candidate) office(tx *strictkv.Tx) (o Office, err error) {

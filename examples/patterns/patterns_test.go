@@ -52,6 +52,15 @@ func together(
 	})
 }
 
+// opened is a database that is closed at the test's end.
+func opened(t *testing.T) *strictkv.DB {
+	t.Helper()
+	db, err := strictkv.Open(t.Context(), "db", memory.New())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, db.Close(context.WithoutCancel(t.Context()))) })
+	return db
+}
+
 func collection(db *strictkv.DB) *strictkv.Collection { return db.Collection([]byte("c")) }
 
 func TestCounter(t *testing.T) {
@@ -110,6 +119,34 @@ func TestIndexes(t *testing.T) {
 	})
 }
 
+// TestRefusedUser: who ignores that an address is taken commits nothing.
+func TestRefusedUser(t *testing.T) {
+	db := opened(t)
+	put := func(u User) error {
+		return db.Tx(t.Context(), func(tx *strictkv.Tx) error {
+			if err := users(db).Put(tx, u); !errors.Is(err, strictkv.ErrExists) {
+				return err
+			}
+			return nil
+		})
+	}
+	require.NoError(t, put(User{"alice", "a@example.com", "Rome"}))
+	require.NoError(t, put(User{"bob", "b@example.com", "Bonn"}))
+	require.ErrorIs(t, put(User{"adam", "a@example.com", "Oslo"}), strictkv.ErrAborted)
+	require.ErrorIs(t, put(User{"bob", "a@example.com", "Oslo"}), strictkv.ErrAborted)
+	require.NoError(t, db.View(t.Context(), func(tx *strictkv.Tx) error {
+		in := map[string][]string{"Rome": {"alice"}, "Bonn": {"bob"}, "Oslo": nil}
+		for city, want := range in {
+			names, err := users(db).In(tx, city)
+			require.NoError(t, err)
+			assert.Equal(t, want, names, city)
+		}
+		holder, err := tx.Read(users(db).ByMail, []byte("b@example.com"))
+		assert.Equal(t, "bob", string(holder))
+		return err
+	}))
+}
+
 // TestOnce: all handles make the same requests.
 func TestOnce(t *testing.T) {
 	together(t, func(ctx context.Context, db *strictkv.DB, _, turn int) {
@@ -160,6 +197,25 @@ func TestLeaders(t *testing.T) {
 	assert.Greater(t, len(terms), 1, "leaders changed")
 }
 
+// TestLeaderStartedAgain: one that stood still while it was started again is not the leader any
+// more.
+func TestLeaderStartedAgain(t *testing.T) {
+	db, now := opened(t), time.Now()
+	former := NewCandidate(db, collection(db), "office", "host")
+	term, err := former.Elect(t.Context(), now, now.Add(time.Minute))
+	require.NoError(t, err)
+	again := NewCandidate(db, collection(db), "office", "host")
+	_, err = again.Elect(t.Context(), now, now.Add(time.Minute))
+	require.ErrorIs(t, err, ErrDeposed, "its lease is another's")
+	now = now.Add(time.Hour)
+	next, err := again.Elect(t.Context(), now, now.Add(time.Minute))
+	require.NoError(t, err)
+	assert.Greater(t, next, term)
+	work := func(*strictkv.Tx) error { return nil }
+	require.ErrorIs(t, former.Lead(t.Context(), term, work), ErrDeposed)
+	require.NoError(t, again.Lead(t.Context(), next, work))
+}
+
 // TestRateLimit: no more get through than tokens have flowed.
 func TestRateLimit(t *testing.T) {
 	var allowed int
@@ -208,6 +264,31 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+// TestNamesThatBeginAlike: no counter, city or stream has what is another's, whatever its name.
+func TestNamesThatBeginAlike(t *testing.T) {
+	ctx, db := t.Context(), opened(t)
+	for _, name := range []string{"a", "a/b", "a\x00b"} {
+		require.NoError(t, Add(ctx, db.Collection([]byte("counters")), name, 1))
+		require.NoError(t, db.Tx(ctx, func(tx *strictkv.Tx) error {
+			return errors.Join(Append(tx, collection(db), name, 0, []byte(name)),
+				users(db).Put(tx, User{Name: name, Mail: name, City: name}))
+		}))
+	}
+	for _, name := range []string{"a", "a/b", "a\x00b"} {
+		total, err := Total(ctx, db, db.Collection([]byte("counters")), name)
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, total, "%q", name)
+		events, err := Replay(ctx, db, collection(db), name, 0)
+		require.NoError(t, err)
+		assert.Equal(t, [][]byte{[]byte(name)}, events)
+		require.NoError(t, db.View(ctx, func(tx *strictkv.Tx) error {
+			names, err := users(db).In(tx, name)
+			assert.Equal(t, []string{name}, names)
+			return err
+		}))
+	}
+}
+
 // TestTrailAndPages: whoever writes meanwhile, pages have each entry once.
 func TestTrailAndPages(t *testing.T) {
 	together(t, func(ctx context.Context, db *strictkv.DB, h, turn int) {
@@ -228,6 +309,15 @@ func TestTrailAndPages(t *testing.T) {
 		}
 		assert.Len(t, seen, handles*turns)
 	})
+}
+
+func TestPageOfNothing(t *testing.T) {
+	db := opened(t)
+	require.NoError(t, collection(db).Write(t.Context(), []byte("a"), nil))
+	for _, n := range []int{0, -1, -2} {
+		_, _, err := Page(t.Context(), collection(db), nil, n)
+		require.ErrorIs(t, err, strictkv.ErrInvalid, n)
+	}
 }
 
 // TestPageOfTheDocumentation: what that shows is this code.

@@ -32,7 +32,8 @@ type snippet struct {
 var known = map[string]string{
 	"bytes": "bytes", "context": "context", "errors": "errors", "fmt": "fmt", "log": "log",
 	"os": "os", "slog": "log/slog", "testing": "testing", "time": "time", "json": "encoding/json",
-	"binary": "encoding/binary", "rand": "math/rand/v2", "strconv": "strconv",
+	"binary": "encoding/binary", "rand": "math/rand/v2", "crand": "crypto/rand",
+	"strconv": "strconv",
 	"storage": "cloud.google.com/go/storage", "require": "github.com/stretchr/testify/require",
 	"strictkv": modulePath, "backend": modulePath + "/backend", "cache": modulePath + "/cache",
 	"bucketurl": modulePath + "/backend/bucketurl", "faulty": modulePath + "/backend/faulty",

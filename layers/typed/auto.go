@@ -33,13 +33,17 @@ func (a Auto[K, V]) Get(ctx context.Context, k K) (v V, ok bool, err error) {
 }
 
 // Set sets the value of a key.
-func (a Auto[K, V]) Set(ctx context.Context, k K, v V) error {
-	return a.tx(ctx, func(tx *strictkv.Tx) error { return a.c.Set(tx, k, v) })
+func (a Auto[K, V]) Set(
+	ctx context.Context, k K, v V, opts ...strictkv.WriteOption,
+) error {
+	return a.tx(ctx, func(tx *strictkv.Tx) error { return a.c.Set(tx, k, v, opts...) })
 }
 
 // Insert sets the value of a key that has none, else it fails with strictkv.ErrExists.
-func (a Auto[K, V]) Insert(ctx context.Context, k K, v V) error {
-	return a.tx(ctx, func(tx *strictkv.Tx) error { return a.c.Insert(tx, k, v) })
+func (a Auto[K, V]) Insert(
+	ctx context.Context, k K, v V, opts ...strictkv.WriteOption,
+) error {
+	return a.tx(ctx, func(tx *strictkv.Tx) error { return a.c.Insert(tx, k, v, opts...) })
 }
 
 // Delete removes a key; it is nil if there is none.

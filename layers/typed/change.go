@@ -29,21 +29,19 @@ func (m *change[K, V]) begin() error {
 	if err != nil {
 		return err
 	}
-	return m.from(old, ok)
+	m.from(old, ok)
+	return nil
 }
 
 // from takes what the change replaces. It is called before the value is the user's, who may
 // change what is in it.
-func (m *change[K, V]) from(old V, ok bool) error {
-	if !ok || len(m.c.indexes) == 0 {
-		return nil
+func (m *change[K, V]) from(old V, ok bool) {
+	if ok && len(m.c.indexes) > 0 {
+		m.held = m.c.held(m.k, m.key, old)
 	}
-	var err error
-	m.held, err = m.c.entries(m.k, m.key, old)
-	return err
 }
 
-func (m *change[K, V]) set(v V) error {
+func (m *change[K, V]) set(v V, opts ...strictkv.WriteOption) error {
 	value, err := m.c.values.Append(nil, v)
 	if err != nil {
 		return &EncodeError{What: "value", Codec: m.c.values.Name(), Err: err}
@@ -53,9 +51,9 @@ func (m *change[K, V]) set(v V) error {
 		return err
 	}
 	if m.insert {
-		err = m.tx.Insert(m.c.raw, m.key, value)
+		err = m.tx.Insert(m.c.raw, m.key, value, opts...)
 	} else {
-		err = m.tx.Write(m.c.raw, m.key, value)
+		err = m.tx.Write(m.c.raw, m.key, value, opts...)
 	}
 	if err != nil {
 		return err

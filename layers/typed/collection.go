@@ -3,12 +3,18 @@ package typed
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/strictkv/strictkv"
 )
 
 // Collection is a collection of values of type V by keys of type K. It is safe for concurrent
 // use, once its indexes are declared.
+//
+// With indexes, a change of a value reads it, and then changes the entries of what it has read. So
+// within one transaction no two calls may change the same key at once, and the function of an
+// Update must not change its key by another call: entries would stay behind, or be missing.
+// Transactions may do so at once, as ever.
 type Collection[K, V any] struct {
 	raw     *strictkv.Collection
 	keys    KeyCodec[K]
@@ -70,8 +76,13 @@ func (c *Collection[K, V]) ReadMulti(tx *strictkv.Tx, ks ...K) ([]Found[V], erro
 // Set sets the value of a key. With indexes it reads the value that was there, unless the
 // transaction has done so. Errors: ErrEncode, ErrNotUnique, ErrDecode of the value that was
 // there, and those of strictkv.Tx.Write.
-func (c *Collection[K, V]) Set(tx *strictkv.Tx, k K, v V) error {
-	key, err := c.key(k)
+//
+// The value stays, unless strictkv.ExpireAt is given. A collection with indexes takes no options,
+// and fails with strictkv.ErrInvalid: entries do not expire.
+func (c *Collection[K, V]) Set(
+	tx *strictkv.Tx, k K, v V, opts ...strictkv.WriteOption,
+) error {
+	key, err := c.writable(k, opts)
 	if err != nil {
 		return err
 	}
@@ -79,19 +90,21 @@ func (c *Collection[K, V]) Set(tx *strictkv.Tx, k K, v V) error {
 	if err := m.begin(); err != nil {
 		return err
 	}
-	return m.set(v)
+	return m.set(v, opts...)
 }
 
 // Insert sets the value of a key that has none, as strictkv.Tx.Insert does: without a read, and
-// with strictkv.ErrExists for one that has, which does not fail the transaction. Other errors:
-// ErrEncode, ErrNotUnique, and those of strictkv.Tx.Insert.
-func (c *Collection[K, V]) Insert(tx *strictkv.Tx, k K, v V) error {
-	key, err := c.key(k)
+// with strictkv.ErrExists for one that has, which does not fail the transaction. Options are
+// as for Set. Other errors: ErrEncode, ErrNotUnique, and those of strictkv.Tx.Insert.
+func (c *Collection[K, V]) Insert(
+	tx *strictkv.Tx, k K, v V, opts ...strictkv.WriteOption,
+) error {
+	key, err := c.writable(k, opts)
 	if err != nil {
 		return err
 	}
 	m := change[K, V]{c: c, tx: tx, k: k, key: key, insert: true}
-	return m.set(v)
+	return m.set(v, opts...)
 }
 
 // Delete removes a key; it is nil if there is none. With indexes it reads the value that was
@@ -111,8 +124,8 @@ func (c *Collection[K, V]) Delete(tx *strictkv.Tx, k K) error {
 
 // Update replaces the value of a key by what fn makes of it; ok reports whether there was one.
 // If fn returns strictkv.Remove, the key is deleted; with any other error nothing happens, and
-// Update returns that. Other errors: ErrEncode, ErrDecode, ErrNotUnique, and those of
-// strictkv.Tx.Read and Write.
+// Update returns that. A value expires when the one that it replaces would have. Other errors:
+// ErrEncode, ErrDecode, ErrNotUnique, and those of strictkv.Tx.Read and Write.
 func (c *Collection[K, V]) Update(
 	tx *strictkv.Tx, k K, fn func(old V, ok bool) (V, error),
 ) error {
@@ -128,8 +141,14 @@ func (c *Collection[K, V]) Update(
 		return err
 	}
 	m := change[K, V]{c: c, tx: tx, k: k, key: key}
-	if err := m.from(old, ok); err != nil {
-		return err
+	m.from(old, ok)
+	var end time.Time
+	if ok {
+		was, err := tx.ReadItem(c.raw, key) // it has been read: this costs nothing
+		if err != nil {
+			return err
+		}
+		end = was.Expires
 	}
 	v, err := fn(old, ok)
 	switch {
@@ -141,7 +160,16 @@ func (c *Collection[K, V]) Update(
 	case err != nil:
 		return err
 	}
-	return m.set(v)
+	return m.set(v, strictkv.ExpireAt(end))
+}
+
+// writable encodes a key whose value is to be written with options.
+func (c *Collection[K, V]) writable(k K, opts []strictkv.WriteOption) ([]byte, error) {
+	if c.err == nil && len(opts) > 0 && len(c.indexes) > 0 {
+		return nil, fmt.Errorf("set: a collection with indexes takes no options, "+
+			"as entries do not expire: %w", strictkv.ErrInvalid)
+	}
+	return c.key(k)
 }
 
 // key encodes a key.

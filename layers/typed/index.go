@@ -38,7 +38,8 @@ func (in place) wrap(err error) error {
 // indexer is what a collection needs to know of its indexes.
 type indexer[K, V any] interface {
 	place() place
-	// entries are those of a value, in order, each once.
+	// entries are those of a value, in order, each once. If one of them can't be stored, that is
+	// an error, and the value has none.
 	entries(k K, key []byte, v V) ([]entry, error)
 }
 
@@ -55,6 +56,18 @@ func (c *Collection[K, V]) entries(k K, key []byte, v V) ([][]entry, error) {
 		}
 	}
 	return all, nil
+}
+
+// held are the entries by index that a stored value has: none in an index that it can't be in.
+// That must not be in the way of replacing it.
+func (c *Collection[K, V]) held(k K, key []byte, v V) [][]entry {
+	all := make([][]entry, len(c.indexes))
+	for i, index := range c.indexes {
+		if own, err := index.entries(k, key, v); err == nil {
+			all[i] = own
+		}
+	}
+	return all
 }
 
 // without are the entries of a that are not in b. Both are in order.
@@ -85,6 +98,9 @@ type Unique[IK, K, V any] struct{ ix *index[IK, K, V] }
 // NewIndex declares an index of a collection: fn tells under which index keys a value is to be
 // found, none, one, or up to EntriesMax. It must depend on nothing but the value, and not change
 // it. Entries are kept in the collection nested in c with the name of the index.
+// A value with an index key that can't be stored is refused, with ErrEncode, strictkv.ErrTooLarge
+// or strictkv.ErrInvalidKey; one that was there before the index is a Problem of a Rebuild, has no
+// entries, and can be replaced and deleted.
 //
 // Declare all indexes before the collection is used, in every program that writes to it. An
 // index of a collection that has values already, or whose function has changed, needs a Rebuild.
@@ -165,7 +181,7 @@ func (x *index[IK, K, V]) append(part []byte, k K) ([]byte, error) {
 func (x *index[IK, K, V]) entries(k K, key []byte, v V) ([]entry, error) {
 	iks := x.fn(v)
 	if len(iks) > EntriesMax {
-		return nil, fmt.Errorf("index %q: %w", x.in.name, &strictkv.SizeError{
+		return nil, x.in.wrap(&strictkv.SizeError{
 			What: "number of index keys of a value", Size: len(iks), Limit: EntriesMax,
 		})
 	}
@@ -180,6 +196,9 @@ func (x *index[IK, K, V]) entries(k K, key []byte, v V) ([]entry, error) {
 				return nil, err
 			}
 			all[i] = entry{key: b}
+		}
+		if !isKey(b) {
+			return nil, x.in.wrap(&strictkv.KeyError{Len: len(b), Limit: keyMax, What: "entry"})
 		}
 	}
 	if len(all) < 2 {

@@ -174,20 +174,17 @@ func (x *index[IK, K, V]) fetch(
 	for i, f := range found {
 		if f.OK {
 			all[i].Value = f.Value
-			f.OK, err = x.explains(all[i].Key, keys[i], f.Value, entries[i])
+			f.OK = x.explains(all[i].Key, keys[i], f.Value, entries[i])
 		}
-		if err == nil && !f.OK {
-			err = &IndexError{Index: x.in.name, Entry: entries[i].key, Key: keys[i]}
-		}
-		if err != nil {
-			return all[:i], err
+		if !f.OK {
+			return all[:i], &IndexError{Index: x.in.name, Entry: entries[i].key, Key: keys[i]}
 		}
 	}
 	return all, nil
 }
 
 // explains reports whether a value has an entry.
-func (x *index[IK, K, V]) explains(k K, key []byte, v V, e entry) (bool, error) {
+func (x *index[IK, K, V]) explains(k K, key []byte, v V, e entry) bool {
 	own, err := x.entries(k, key, v)
-	return slices.ContainsFunc(own, func(o entry) bool { return compareEntries(o, e) == 0 }), err
+	return err == nil && len(without([]entry{e}, own)) == 0
 }

@@ -221,7 +221,8 @@ func (x *index[IK, K, V]) values(
 	return found, done, nil
 }
 
-// stored are the entries of a value as stored.
+// stored are the entries of a value as stored. The error is ErrDecode, or what is wrong with the
+// value's index keys: then it has none.
 func (x *index[IK, K, V]) stored(key, value []byte) ([]entry, error) {
 	i, err := x.of.item(strictkv.Item{Key: key, Value: value}, false)
 	if err != nil {
@@ -247,7 +248,7 @@ func (x *index[IK, K, V]) missing(tx *strictkv.Tx, e entry) (bool, error) {
 		return true, absent(err)
 	}
 	own, err := x.stored(holder, value)
-	if err == nil && len(without([]entry{e}, own)) > 0 {
+	if !errors.Is(err, ErrDecode) && len(without([]entry{e}, own)) > 0 {
 		return true, nil
 	}
 	return false, &UniqueError{Index: x.in.name, Entry: e.key, Holder: holder}
@@ -288,8 +289,9 @@ func (x *index[IK, K, V]) strays(
 		}
 		var own []entry
 		if r.Err == nil {
-			if own, err = x.stored(owners[i], r.Value); err != nil {
-				continue // a problem that was found with the values
+			var err error // a problem that was found with the values
+			if own, err = x.stored(owners[i], r.Value); errors.Is(err, ErrDecode) {
+				continue // it may well have the entry
 			}
 		}
 		if len(without(entries[i:i+1], own)) > 0 {

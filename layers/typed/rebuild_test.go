@@ -235,3 +235,82 @@ func (u users) agrees(t *testing.T) {
 	assert.Equal(t, want, got)
 	assert.NotEmpty(t, want)
 }
+
+// TestValueThatCannotBeIndexed: a value that was there before its index, with keys that no entry
+// can have, is a Problem, and not in the way of anything else.
+func TestValueThatCannotBeIndexed(t *testing.T) {
+	for name, bad := range map[string]string{
+		"too long":  strings.Repeat("t", 600),
+		"too many":  strings.Repeat("t,", typed.EntriesMax+1),
+		"not UTF-8": "x,\xff",
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			db := open(t, memory.New())
+			declared := func() *typed.Collection[string, string] {
+				return typed.New(db.Collection([]byte("c")), typed.String[string](),
+					typed.String[string]())
+			}
+			for _, k := range []string{"a", "delete", "set", "update", "stays"} {
+				v := bad
+				if k == "a" {
+					v = "x"
+				}
+				require.NoError(t, declared().Auto().Set(ctx, k, v))
+			}
+			c := declared()
+			index := typed.NewIndex(c, "part", typed.String[string](), func(v string) []string {
+				return strings.Split(v, ",")
+			})
+			require.Error(t, c.Auto().Set(ctx, "a", bad), "it is refused, and changes nothing")
+			report, err := index.Rebuild(ctx)
+			require.NoError(t, err)
+			require.Len(t, report.Problems, 4)
+			assert.EqualValues(t, 1, report.Missing)
+			for i, k := range []string{"delete", "set", "stays", "update"} {
+				assert.Equal(t, k, string(report.Problems[i].Key))
+			}
+			require.NoError(t, c.Auto().Delete(ctx, "delete"))
+			require.NoError(t, c.Auto().Set(ctx, "set", "x"))
+			require.NoError(t, c.Auto().Update(ctx, "update",
+				func(string, bool) (string, error) { return "x", nil }))
+			report, err = index.Verify(ctx)
+			require.NoError(t, err)
+			require.Len(t, report.Problems, 1)
+			assert.Equal(t, "stays", string(report.Problems[0].Key))
+			assert.Zero(t, report.Missing+report.Stale)
+			inTx(t, db, func(tx *strictkv.Tx) {
+				assert.Equal(t, "a set update", keys(index.Find(tx, "x", typed.Range[string]{})))
+			})
+		})
+	}
+}
+
+// TestEntryOfAValueThatCannotBeIndexed: such a value has none. What a write without the index
+// has left is told of, and removed by a rebuild.
+func TestEntryOfAValueThatCannotBeIndexed(t *testing.T) {
+	ctx := t.Context()
+	db := open(t, memory.New())
+	u := usersOf(db)
+	require.NoError(t, u.Auto().Set(ctx, "a", user{Mail: "m", Tags: []string{"x"}}))
+	long := user{Mail: strings.Repeat("m", 600), Tags: []string{"x", strings.Repeat("t", 600)}}
+	require.NoError(t, bare(db).Auto().Set(ctx, "a", long))
+	require.ErrorIs(t, db.View(ctx, func(tx *strictkv.Tx) error {
+		for _, err := range u.tags.Find(tx, "x", typed.Range[string]{}) {
+			return err
+		}
+		return nil
+	}), typed.ErrIndex)
+	require.NoError(t, bare(db).Auto().Set(ctx, "b", user{Mail: "m"}))
+	report, err := u.tags.Rebuild(ctx)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, report.Stale)
+	assert.Len(t, report.Problems, 1)
+	report, err = u.mail.Rebuild(ctx)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, report.Missing, "who can't be indexed does not hold the address")
+	assert.Len(t, report.Problems, 1)
+	report, err = u.tags.Verify(ctx)
+	require.NoError(t, err)
+	assert.Zero(t, report.Missing+report.Stale)
+}
