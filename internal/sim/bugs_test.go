@@ -371,15 +371,6 @@ var bugs = []bug{
 		`	case ok && !rd.Absent(1<<62):`, "expire",
 	},
 	{
-		"what was renewed before it was due taken for due", "internal/txn/readset.go",
-		`return !slices.ContainsFunc(reads,`, `return true || !slices.ContainsFunc(reads,`, "expire",
-	},
-	{
-		"what the cache holds taken for due", "internal/txn/readset.go",
-		`return v.Expires != 0 && v.Due(e.st.Clock())`,
-		`return false && v.Due(e.st.Clock())`, "expire",
-	},
-	{
 		"an expiry lost in a fold", "internal/cell/transition.go",
 		`		n.commit(in.Tx, in.Action, in.Value)
 `,
