@@ -387,10 +387,6 @@ var bugs = []bug{
 `, "expire",
 	},
 	{
-		"a waiter of a group sees what is due", "internal/txn/group.go",
-		`		case e.expires <= tx.now:`, `		case false:`, "expire",
-	},
-	{
 		"a scan that trusts the listing", "internal/scan/scan.go",
 		`return f.Present() && (f.expires == 0 || f.expires > now)`,
 		`return f.Present()`, "range-expire",
