@@ -222,8 +222,7 @@ func (a *attempt) pause(tries int, cause error) verdict {
 		return dead(fmt.Errorf("place intents: %w: %s", backend.ErrUnavailable, cause.Error()))
 	}
 	d := min(resendPauseMin<<tries, resendPauseMax)
-	half := uint64(d / 2)
-	if err := a.rt.Sleep(a.ctx, time.Duration(half+a.rt.Uint64()%half)); err != nil {
+	if err := a.rt.Sleep(a.ctx, seam.Jitter(a.rt, d)); err != nil {
 		return a.leave(errors.Join(err, cause))
 	}
 	return undecided

@@ -40,6 +40,13 @@ func Since(now, t time.Time) time.Duration {
 	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
 }
 
+// Jitter returns a random duration between half of d and d, so that those who failed together
+// do not try again together.
+func Jitter(rt Runtime, d time.Duration) time.Duration {
+	half := uint64(d) / 2
+	return time.Duration(half + rt.Uint64()%(half+1))
+}
+
 // Event happens at most once.
 type Event interface {
 	// Set makes the event happen, if it has not.

@@ -477,7 +477,7 @@ var branches = []struct {
 		{"asked: none can tell, in doubt", `return inDoubt(errSilent)`, ""},
 		{"asked: a member can't be read, in doubt", `if err != nil { return inDoubt(err)`, ""},
 		{"the caller leaves before writes are sent again",
-			`a.rt.Sleep(a.ctx, time.Duration(half+a.rt.Uint64()%half)); err != nil {`, ""},
+			`a.rt.Sleep(a.ctx, seam.Jitter(a.rt, d)); err != nil {`, ""},
 		{"left: pending, the commit write not sent", `if a.mayCommit() { return inDoubt(err) } return dead(err)`,
 			""},
 		{"left: in doubt", `if a.mayCommit() { return inDoubt(err)`, ""},

@@ -143,8 +143,7 @@ func (t *txn) blocked(members []*commit.Member) error {
 				"%d times: %w", t.e.st.FullName(m.Name), t.blocks, backend.ErrUnavailable)
 		}
 		d := min(blockPauseMin<<t.blocks, blockPauseMax)
-		half := uint64(d / 2)
-		return t.e.rt.Sleep(t.ctx, time.Duration(half+t.e.rt.Uint64()%half))
+		return t.e.rt.Sleep(t.ctx, seam.Jitter(t.e.rt, d))
 	}
 	return nil
 }
