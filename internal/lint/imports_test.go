@@ -156,6 +156,7 @@ var directions = []row{
 	{"internal/model/explore", nil, "a search knows nothing of what it searches"},
 	{"internal/history", nil, "the checker judges histories without knowing what made them"},
 	{"internal/lint", nil, "rules outlive what they rule"},
+	{"internal/raced", nil, "how a program was built depends on nothing"},
 	{"internal/plain", nil, "what programs print is judged as a reader sees it"},
 	{"internal/check/system", nil, "it holds tests alone"},
 	{"internal/check/modules", nil, "it holds tests alone"},
@@ -217,7 +218,7 @@ func (r row) allows(target string) bool {
 	})
 }
 
-// standard tells whether target is of the standard library: its path begins with
+// standard reports whether target is of the standard library: its path begins with
 // a word without a dot, which is no folder of ours.
 func standard(target string) bool {
 	first, _, _ := strings.Cut(target, "/")

@@ -196,7 +196,7 @@ func (r *seamRule) orderComments(f *ast.File) map[int]bool {
 	return lines
 }
 
-// everyTerm tells whether t, or each type that a type parameter t can be, is of
+// everyTerm reports whether t, or each type that a type parameter t can be, is of
 // the kind. Generic code must not hide a map or channel.
 func everyTerm(t types.Type, kind func(types.Type) bool) bool {
 	p, ok := t.(*types.TypeParam)

@@ -1,6 +1,10 @@
 package model
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/strictkv/strictkv/internal/raced"
+)
 
 // acc reads one letter per cell: r read, w blind put, m read-modify-write,
 // i insert, d blind delete, l lock, x visit (folders, sweeps), . nothing.
@@ -88,7 +92,7 @@ func (c *config) limit(whole bool, few int) int {
 	switch {
 	case *most > 0:
 		return *most
-	case !whole && raced:
+	case !whole && raced.Enabled():
 		return few / 10
 	case !whole:
 		return few

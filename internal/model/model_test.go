@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv/internal/model/explore"
+	"github.com/strictkv/strictkv/internal/raced"
 )
 
 var (
@@ -91,7 +92,7 @@ func (c config) with(more int) *config {
 // TestMutations switches off one rule after another. Each must be missed somewhere, unless it is
 // known to be stricter than need be.
 func TestMutations(t *testing.T) {
-	if raced {
+	if raced.Enabled() {
 		t.Skip("one goroutine each, and many states: run it without -race")
 	}
 	for _, mu := range mutations {
@@ -128,7 +129,7 @@ func caughtBy(t *testing.T, mu *mutation, name string) bool {
 // TestOpen shows where the protocol as written breaks. Whoever mends it takes the mark Open from
 // these configurations.
 func TestOpen(t *testing.T) {
-	if raced {
+	if raced.Enabled() {
 		t.Skip("one goroutine each, and many states: run it without -race")
 	}
 	for _, c := range configs {

@@ -30,7 +30,7 @@
 // value. Each call that changes a value changes the entries in the same transaction, so they
 // are always in step, as long as every program that writes the collection declares the same
 // indexes. Where one did not, or an index is new, Rebuild mends it beside running writers;
-// Verify tells whether that is needed.
+// Verify reports whether that is needed.
 //
 // # Errors
 //

@@ -12,13 +12,14 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/internal/raced"
 )
 
 // TestAllocationsOfSizeClasses: an update costs as many allocations where its value fills an
 // allocation of Go's exactly (128, 256 and 1024 bytes do) as for a byte less. It takes the
 // smallest of some runs: allocations of others can only add to it.
 func TestAllocationsOfSizeClasses(t *testing.T) {
-	if raceEnabled() {
+	if raced.Enabled() {
 		t.Skip("the race detector allocates: run without -race")
 	}
 	for _, size := range []int{128, 256, 1024} {

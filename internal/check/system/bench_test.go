@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"runtime/debug"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/internal/raced"
 )
 
 // Benchmarks of several keys go round many disjoint sets of keys: until a set's turn
@@ -205,7 +204,7 @@ func (l *load) close(b *testing.B, before strictkv.Stats) {
 // TestAllocations pins how much the frequent transactions allocate. In virtual time all
 // that they leave to the background is over when the run is.
 func TestAllocations(t *testing.T) {
-	if raceEnabled() {
+	if raced.Enabled() {
 		t.Skip("the race detector allocates: run without -race")
 	}
 	for _, x := range []struct {
@@ -235,10 +234,4 @@ func TestAllocations(t *testing.T) {
 			})
 		})
 	}
-}
-
-// raceEnabled tells whether the test was built with the race detector.
-func raceEnabled() bool {
-	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/backend/simulated"
+	"github.com/strictkv/strictkv/internal/raced"
 )
 
 var churnCount = flag.Int("churn", 250_000, "how many operations churn the cache")
@@ -126,7 +127,7 @@ func churn(t *testing.T) {
 		float64(most)/(1<<20))
 	assert.Greater(t, stats.CacheHits, stats.CacheMisses/20, "hits: the cache is in use")
 	require.NoError(t, db.Close(t.Context()))
-	if !raceEnabled() { // the race detector takes memory of its own
+	if !raced.Enabled() { // the race detector takes memory of its own
 		assert.LessOrEqual(t, most, residentMax, "resident set")
 	}
 }
@@ -174,7 +175,7 @@ type hour struct {
 // does not grow. Which cells the caches hold makes it differ by some percent from minute to
 // minute; so it is the means of half an hour each that are compared.
 func TestNothingGrowsInAnHour(t *testing.T) {
-	if raceEnabled() {
+	if raced.Enabled() {
 		t.Skip("the race detector makes an hour too long: run without -race")
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -228,7 +229,7 @@ func (h *hour) heap() float64 {
 	return float64(m.HeapAlloc) - float64(stored)
 }
 
-// warm tells whether every handle has made enough attempts.
+// warm reports whether every handle has made enough attempts.
 func (h *hour) warm() bool {
 	for _, db := range h.dbs {
 		if s := db.Stats(); s.Parallel+s.Validated < hourWarm {

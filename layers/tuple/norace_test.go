@@ -1,5 +1,0 @@
-//go:build !race
-
-package tuple_test
-
-const slower = 1

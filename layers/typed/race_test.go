@@ -1,7 +1,0 @@
-//go:build race
-
-package typed_test
-
-// slower is by how much less the tests of order do under the race detector, which has nothing to
-// find in them.
-const slower = 20
