@@ -11,11 +11,8 @@
 package main
 
 import (
-	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 
 	"github.com/strictkv/strictkv/examples/internal/crew"
 )
@@ -28,10 +25,5 @@ func main() {
 	flag.IntVar(&a.ingesters, "ingesters", 4, "the number of processes that append events")
 	flag.IntVar(&a.compactors, "compactors", 1, "the number of processes that roll them up")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := a.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "analytics:", err)
-		os.Exit(1)
-	}
+	crew.Main("analytics", a.run)
 }

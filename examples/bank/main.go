@@ -12,11 +12,8 @@
 package main
 
 import (
-	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 
 	"github.com/strictkv/strictkv/examples/internal/crew"
 )
@@ -29,10 +26,5 @@ func main() {
 	flag.IntVar(&b.workers, "workers", 4, "the number of processes")
 	flag.IntVar(&b.accounts, "accounts", 16, "the number of accounts, at least 2")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := b.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "bank:", err)
-		os.Exit(1)
-	}
+	crew.Main("bank", b.run)
 }

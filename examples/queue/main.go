@@ -12,11 +12,8 @@
 package main
 
 import (
-	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 
 	"github.com/strictkv/strictkv/examples/internal/crew"
 )
@@ -29,10 +26,5 @@ func main() {
 	flag.IntVar(&r.producers, "producers", 2, "the number of processes that enqueue jobs")
 	flag.IntVar(&r.consumers, "consumers", 4, "the number of processes that work on them")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := r.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "queue:", err)
-		os.Exit(1)
-	}
+	crew.Main("queue", r.run)
 }

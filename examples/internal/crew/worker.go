@@ -25,6 +25,18 @@ type Worker interface {
 	Run(ctx context.Context, stop <-chan struct{}, tell Report) error
 }
 
+// Main runs what the process of a user is for, until it is interrupted, and ends the process
+// with status 1 if that fails.
+func Main(name string, run func(context.Context) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
 // Serve runs the worker and does not return, if this process is one. An interrupt from the
 // terminal is for the process that has started it, which then ends its workers.
 func Serve[W Worker]() {
@@ -60,7 +72,7 @@ func serve[W Worker](env string) error {
 	})
 }
 
-// Over tells whether a worker is to stop.
+// Over reports whether a worker is to stop.
 func Over(stop <-chan struct{}) bool {
 	select {
 	case <-stop:
