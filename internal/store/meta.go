@@ -60,8 +60,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open %q: %w", s.FullName(keyspace.Meta), notWritten(err))
 	}
 	s.cache = o.Cache.Space(m.id.String())
-	if !s.opened[0].IsZero() { // who has created it has seen no answer with a time yet
-		s.cache.Saw(s.opened[0], s.opened[1], s.opened[2])
+	if at := s.opened; !at.told.IsZero() { // who has created it has seen no answer with a time yet
+		s.cache.Saw(at.told, at.sent, at.came)
 	}
 	s.deletes = m.deletes && o.Backend.Capabilities().ConditionalDelete
 	return s, nil
@@ -127,13 +127,17 @@ func (s *Store) readMeta(ctx context.Context) (m meta, at backend.Version, err e
 	return m, at, err
 }
 
+// metaTime is the store's time when the object meta was read, and when that was asked and answered
+// by the process's clock.
+type metaTime struct{ told, sent, came time.Time }
+
 func (s *Store) getMeta(ctx context.Context) (m meta, at backend.Version, err error) {
 	sent := s.rt.Now()
 	o, err := s.get(ctx, keyspace.Meta, "")
 	if err != nil {
 		return m, "", err
 	}
-	s.opened = [3]time.Time{o.Time, sent, s.rt.Now()}
+	s.opened = metaTime{told: o.Time, sent: sent, came: s.rt.Now()}
 	if m, err = decodeMeta(o.Data); err != nil {
 		return m, "", s.damaged(keyspace.Meta, err)
 	}
@@ -238,7 +242,7 @@ var (
 	ErrNoDatabase = errors.New("no such database")
 )
 
-// ReadOnly tells whether nothing may be written.
+// ReadOnly reports whether nothing may be written.
 func (s *Store) ReadOnly() bool { return s.readOnly }
 
 // sealed is a backend that sends no write or delete, whoever asks for it: what is not meant to

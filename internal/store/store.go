@@ -112,9 +112,8 @@ type Store struct {
 	asked atomic.Bool
 	// opening is told of the first failure, until it is nil.
 	opening atomic.Pointer[slog.Logger]
-	// opened is the store's time when the object meta was read, and when that was.
-	opened [3]time.Time
-	log    *slog.Logger // may be nil
+	opened  metaTime
+	log     *slog.Logger // may be nil
 }
 
 // Snapshot is a cell as a request saw it, or as the cache remembers it.
@@ -265,7 +264,7 @@ func (s *Store) retryFor(
 			log.Warn("the store does not answer; trying again", "database", s.prefix, "err", err)
 		}
 		asked := min(backend.PauseAsked(err), pauseMax)
-		if serr := s.rt.Sleep(ctx, asked+jitter(s.rt, pause)); serr != nil {
+		if serr := s.rt.Sleep(ctx, asked+seam.Jitter(s.rt, pause)); serr != nil {
 			return errors.Join(serr, err)
 		}
 		pause = min(2*pause, s.bounds.BackoffMax)
@@ -323,7 +322,7 @@ func (s *Store) once(
 	return send(ctx)
 }
 
-// final tells whether sending the same read again is of no use.
+// final reports whether sending the same read again is of no use.
 func final(err error) bool {
 	return errors.Is(err, backend.ErrBucketNotFound) || errors.Is(err, backend.ErrDenied) ||
 		errors.Is(err, backend.ErrCorrupt) || errors.Is(err, backend.ErrInvalid) ||
@@ -337,10 +336,4 @@ func (s *Store) damaged(name string, err error) error {
 		return fmt.Errorf("object %q: %w", s.FullName(name), err)
 	}
 	return &backend.CorruptError{Object: s.FullName(name), Err: err}
-}
-
-// jitter is a random duration between half of d and d.
-func jitter(rt seam.Runtime, d time.Duration) time.Duration {
-	half := uint64(d) / 2
-	return time.Duration(half + rt.Uint64()%(half+1))
 }

@@ -36,11 +36,7 @@ func (p *pass) changed() { p.count(func(r *Report) { r.Changed++ }) }
 
 // settle resolves an abandoned intent, or deletes a value that is due.
 func (p *pass) settle(ctx context.Context, info backend.Info) error {
-	tidy := func() (resolve.Tidied, error) { return p.rs.Tidy(ctx, info.Name, p.o.Horizon < 0) }
-	if p.o.DryRun {
-		tidy = func() (resolve.Tidied, error) { return p.foresee(ctx, info.Name) }
-	}
-	did, err := tidy()
+	did, err := p.tidy(ctx, info.Name)
 	if err != nil {
 		return fmt.Errorf("settle %q: %w", p.st.FullName(info.Name), err)
 	}
@@ -53,6 +49,14 @@ func (p *pass) settle(ctx context.Context, info backend.Info) error {
 		p.changed()
 	}
 	return nil
+}
+
+// tidy does what resolve.Resolver.Tidy does, or tells what that would be.
+func (p *pass) tidy(ctx context.Context, name string) (resolve.Tidied, error) {
+	if p.o.DryRun {
+		return p.foresee(ctx, name)
+	}
+	return p.rs.Tidy(ctx, name, p.o.Horizon < 0)
 }
 
 // foresee tells what resolve.Resolver.Tidy would do.
@@ -193,7 +197,7 @@ func (p *pass) fence(ctx context.Context, s store.Snapshot) (bool, error) {
 	return false, fmt.Errorf("fence off the values of a cell: %w", err)
 }
 
-// links tells whether the cell, or the intent in it, refers to the external value.
+// links reports whether the cell, or the intent in it, refers to the external value.
 func links(c *cell.Cell, id string) bool {
 	if c.Value.Kind == cell.External && store.RefID(c.Value.Ref) == id {
 		return true
