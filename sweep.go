@@ -111,7 +111,7 @@ func (db *DB) Sweep(ctx context.Context, o SweepOptions) (SweepReport, error) {
 	return SweepReport(r), err
 }
 
-// writable tells whether the handle may write.
+// writable reports whether the handle may write.
 func (db *DB) writable() error {
 	if db.st.ReadOnly() {
 		return ErrReadOnly

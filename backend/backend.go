@@ -106,13 +106,13 @@ func IfAbsent() Condition { return Condition{absent: true} }
 // which must not be empty.
 func IfVersion(v Version) Condition { return Condition{version: v} }
 
-// Absent tells whether c was made by IfAbsent.
+// Absent reports whether c was made by IfAbsent.
 func (c Condition) Absent() bool { return c.absent }
 
 // Version is the version given to IfVersion, empty for IfAbsent.
 func (c Condition) Version() Version { return c.version }
 
-// Valid tells whether c was made by IfAbsent, or by IfVersion with a version.
+// Valid reports whether c was made by IfAbsent, or by IfVersion with a version.
 func (c Condition) Valid() bool { return c.absent != (c.version != "") }
 
 // Backend is an object store. All methods may be called concurrently, also from

@@ -64,7 +64,7 @@ var kinds = []kind{read, list, write, remove}
 
 func (k kind) String() string { return [...]string{"get", "list", "put", "delete"}[k] }
 
-// is tells whether a request is of this kind.
+// is reports whether a request is of this kind.
 func (k kind) is(r *http.Request) bool {
 	lists := r.URL.Query().Get("comp") == "list"
 	switch r.Method {

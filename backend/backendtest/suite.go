@@ -159,7 +159,7 @@ func assertOnly(t *testing.T, want, err error, format string, args ...any) {
 		"sentinels matched by the error of %s: %v", call, err)
 }
 
-// notNow tells whether a call was refused without effect, to be tried again.
+// notNow reports whether a call was refused without effect, to be tried again.
 func notNow(err error) bool {
 	return errors.Is(err, backend.ErrThrottled) || errors.Is(err, backend.ErrUnavailable)
 }

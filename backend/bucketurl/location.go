@@ -141,7 +141,7 @@ func forms() string {
 	return strings.Join(all, ", ")
 }
 
-// isPath tells whether raw can only be a path.
+// isPath reports whether raw can only be a path.
 func isPath(raw string) bool {
 	slashed := filepath.ToSlash(raw) + "/"
 	return filepath.IsAbs(raw) ||

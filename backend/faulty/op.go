@@ -32,7 +32,7 @@ type Op struct {
 	List backend.ListOptions
 }
 
-// Write tells whether op changes the store.
+// Write reports whether op changes the store.
 func (op Op) Write() bool { return op.Kind == Put || op.Kind == Delete }
 
 // Answer is what a call returns; the fields that its kind does not have are zero.

@@ -104,12 +104,12 @@ func (w *walk) displaced(dir, base string) error {
 	return w.add(func() { w.page.Objects = append(w.page.Objects, damaged) })
 }
 
-// concerns tells whether e is, or may hold, what the listing asks for.
+// concerns reports whether e is, or may hold, what the listing asks for.
 func (w *walk) concerns(e entry) bool {
 	return w.reaches(e) && (strings.HasPrefix(e.key, w.o.Prefix) || w.leads(e, w.o.Prefix))
 }
 
-// reaches tells whether e is, or may hold, a name that is neither before the prefix nor
+// reaches reports whether e is, or may hold, a name that is neither before the prefix nor
 // before the page. If it does, so do all entries after it, since none but the last of
 // those before a name is a folder that the name may be in.
 func (w *walk) reaches(e entry) bool {
@@ -117,7 +117,7 @@ func (w *walk) reaches(e entry) bool {
 		(e.key > w.o.After || w.leads(e, w.o.After))
 }
 
-// leads tells whether e is a folder in which a name would lie, or begin.
+// leads reports whether e is a folder in which a name would lie, or begin.
 func (w *walk) leads(e entry, name string) bool {
 	return e.kind != objectKind && strings.HasPrefix(name, e.key)
 }
@@ -164,7 +164,7 @@ func (w *walk) rollUp(key string) (string, bool) {
 	return key[:len(w.o.Prefix)+i+len(w.o.Delimiter)], true
 }
 
-// hasPrefix tells whether p has been found before; it would be the last.
+// hasPrefix reports whether p has been found before; it would be the last.
 func (w *walk) hasPrefix(p string) bool {
 	n := len(w.page.Prefixes)
 	return n > 0 && w.page.Prefixes[n-1] == p
@@ -196,7 +196,7 @@ func (b *Backend) info(dir string, e entry) (backend.Info, error) {
 	return info, nil
 }
 
-// holdsObject tells whether e, which lies there, is an object or holds one: folders may be
+// holdsObject reports whether e, which lies there, is an object or holds one: folders may be
 // empty, for a moment or after a crash, and an entry may be gone.
 func (b *Backend) holdsObject(ctx context.Context, at string, e entry) (bool, error) {
 	if e.kind == objectKind {

@@ -80,7 +80,7 @@ func (b *Backend) writeError(
 	return b.fail(call, name, kind, wire.Ended(ctx, err))
 }
 
-// answered tells whether err is an answer with that status; 0 is any.
+// answered reports whether err is an answer with that status; 0 is any.
 func answered(err error, status int) bool {
 	var e *googleapi.Error
 	return errors.As(err, &e) && (status == 0 || e.Code == status)
@@ -225,6 +225,6 @@ func (b *Backend) askAgain(ctx context.Context, name string) error {
 	return b.missing(ctx, err, backend.ErrNotFound)
 }
 
-// says tells whether the answer's body contains the text. The SDK parses only the
+// says reports whether the answer's body contains the text. The SDK parses only the
 // bodies of some.
 func says(e *googleapi.Error, text string) bool { return strings.Contains(e.Body, text) }

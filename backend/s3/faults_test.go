@@ -55,7 +55,7 @@ func (k kind) reads() bool { return k == get || k == list }
 
 func (k kind) String() string { return [...]string{"get", "list", "put", "delete"}[k] }
 
-// matches tells whether r is a request of a call.
+// matches reports whether r is a request of a call.
 func (k kind) matches(r *http.Request) bool {
 	switch k {
 	case get:

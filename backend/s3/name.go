@@ -58,7 +58,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// unlisted tells whether a listing, which is XML, cannot carry the character.
+// unlisted reports whether a listing, which is XML, cannot carry the character.
 func unlisted(r rune) bool { return r < ' ' || r == 0xFFFE || r == 0xFFFF }
 
 // version returns the version that an ETag stands for. Some stores leave out the
@@ -77,7 +77,7 @@ func version(etag *string) (backend.Version, error) {
 // etag returns the ETag that version made v of.
 func etag(v backend.Version) *string { return aws.String(`"` + string(v) + `"`) }
 
-// opaque tells whether s can be in the quotes of an ETag.
+// opaque reports whether s can be in the quotes of an ETag.
 func opaque(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] == '"' || s[i] > '~' {

@@ -88,7 +88,7 @@ func (p epoch) newFact(e Entry) (f fact, cost int) {
 	return f, cost
 }
 
-// wasteful tells whether a part of the bytes that a cell was read from is worth a copy.
+// wasteful reports whether a part of the bytes that a cell was read from is worth a copy.
 func wasteful(e Entry) bool {
 	saved := cell.Allocated(e.Size) - cell.Allocated(len(e.Cell.Value.Data))
 	return e.Cell.Intent == nil && len(e.Cell.Marks) == 0 && e.Cell.Value.Kind == cell.Inline &&

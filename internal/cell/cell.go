@@ -69,7 +69,7 @@ type Value struct {
 	Expires int64
 }
 
-// Due tells whether the value reads as absent at a time of the store's clock.
+// Due reports whether the value reads as absent at a time of the store's clock.
 func (v *Value) Due(now int64) bool { return v.Expires != 0 && v.Expires <= now }
 
 // Inlined is an inline value. The bytes are an allocation of their own, which nobody may
@@ -139,7 +139,7 @@ type Mark struct {
 // Primary is the member whose cell decides a pending attempt.
 func (m Members) Primary() Member { return m.List[0] }
 
-// Whole tells whether List names every member.
+// Whole reports whether List names every member.
 func (m Members) Whole() bool { return !m.Long || len(m.List) > 1 }
 
 // Find returns the member with the name.
@@ -152,7 +152,7 @@ func (m Members) Find(name string) (Member, bool) {
 	return Member{}, false
 }
 
-// Holds tells whether the cell holds an intent of the attempt.
+// Holds reports whether the cell holds an intent of the attempt.
 func (c *Cell) Holds(tx txid.ID) bool { return c.Intent != nil && c.Intent.Tx == tx }
 
 // Mark returns the mark of the attempt.
@@ -165,7 +165,7 @@ func (c *Cell) Mark(tx txid.ID) (Mark, bool) {
 	return Mark{}, false
 }
 
-// Names tells whether the cell remembers that the attempt's value was committed
+// Names reports whether the cell remembers that the attempt's value was committed
 // here: its writer, its recent attempts, or a mark name it.
 func (c *Cell) Names(tx txid.ID) bool {
 	if c.Writer == tx || c.inRecent(tx) {
@@ -184,13 +184,13 @@ func (c *Cell) inRecent(tx txid.ID) bool {
 	return false
 }
 
-// ReachesBack tells whether Recent goes back at least to when writer's value was
+// ReachesBack reports whether Recent goes back at least to when writer's value was
 // the effective one: it contains writer, or was never full.
 func (c *Cell) ReachesBack(writer txid.ID) bool {
 	return len(c.Recent) < RecentMax || c.inRecent(writer)
 }
 
-// Links tells whether the cell, or the intent in it, refers to the external value.
+// Links reports whether the cell, or the intent in it, refers to the external value.
 func (c *Cell) Links(ref string) bool {
 	return c.Value.Ref == ref || c.Intent != nil && c.Intent.Value.Ref == ref
 }

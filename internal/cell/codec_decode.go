@@ -284,7 +284,7 @@ func (f *fields) next() bool {
 	return true
 }
 
-// end tells whether nested fields ended well; they have no padding.
+// end reports whether nested fields ended well; they have no padding.
 func (f *fields) end() error {
 	if f.err == nil && len(f.rest) > 0 {
 		return errMalformed

@@ -44,7 +44,7 @@ func checkStrict(t *testing.T, data []byte) {
 	require.Equal(t, data, again)
 }
 
-// ignorable tells whether well-formed fields have one that may be ignored.
+// ignorable reports whether well-formed fields have one that may be ignored.
 func ignorable(b []byte, nested bool) bool {
 	for len(b) > 0 && b[0] != 0 {
 		tag := b[0]

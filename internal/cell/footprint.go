@@ -128,5 +128,5 @@ func (v Value) copied() Value {
 	return v
 }
 
-// apart tells whether the value certainly is no part of what a cell was read from.
+// apart reports whether the value certainly is no part of what a cell was read from.
 func (v *Value) apart() bool { return v.Kind != Inline || v.own }

@@ -124,7 +124,7 @@ func MarksAfter(c *Cell, f Fold) int {
 	return n
 }
 
-// Drops tells whether f leaves out the mark of the attempt.
+// Drops reports whether f leaves out the mark of the attempt.
 func (f Fold) Drops(tx txid.ID) bool {
 	for _, d := range f.Drop {
 		if d == tx {

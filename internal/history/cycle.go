@@ -282,12 +282,12 @@ func (s *solver) lostUpdate(f *finder, nodes []int32) []int32 {
 	return nil
 }
 
-// wrote tells whether node n wrote a key.
+// wrote reports whether node n wrote a key.
 func (x *index) wrote(ki, n int32) bool {
 	return slices.ContainsFunc(x.keys[ki].writes, func(w write) bool { return w.node == n })
 }
 
-// sameRead tells whether two transactions read the same of a key.
+// sameRead reports whether two transactions read the same of a key.
 func (x *index) sameRead(ki, a, b int32) bool {
 	of := map[int32]bool{}
 	for _, r := range x.keys[ki].reads {

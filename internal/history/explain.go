@@ -116,14 +116,14 @@ func (s *solver) lost(cycle []int32) int32 {
 	return none
 }
 
-// inserted tells whether node n wrote a key by an insert.
+// inserted reports whether node n wrote a key by an insert.
 func (x *index) inserted(ki, n int32) bool {
 	return slices.ContainsFunc(x.h[n].Ops, func(op Op) bool {
 		return op.Kind == KindInsert && op.Key == x.keys[ki].name
 	})
 }
 
-// timely tells whether an edge follows from real time.
+// timely reports whether an edge follows from real time.
 func (s *solver) timely(f *finder, i int32) bool {
 	e := &s.g.edges[i]
 	if e.relation == rt || e.cause == none {
@@ -326,7 +326,7 @@ func (x *index) transaction(n int32, keys map[string]bool) string {
 	return b.String()
 }
 
-// touches tells whether op has to do with one of keys.
+// touches reports whether op has to do with one of keys.
 func (op *Op) touches(keys map[string]bool) bool {
 	if op.Kind != KindScan {
 		return keys[op.Key]

@@ -281,7 +281,7 @@ func (h *laneHeap) Pop() any {
 	return e
 }
 
-// before tells whether transaction a is known to come before b. The initial state,
+// before reports whether transaction a is known to come before b. The initial state,
 // none, comes before all.
 func (r *reach) before(a, b int32) bool {
 	switch {

@@ -105,7 +105,7 @@ func (s *solver) relate() {
 	s.g.edges = append(s.g.edges, s.inferred...)
 }
 
-// relateKey tells whether the edges of a key say all about it.
+// relateKey reports whether the edges of a key say all about it.
 func (s *solver) relateKey(ki int32) bool {
 	k := &s.x.keys[ki]
 	ordered := s.inherit(k)
@@ -332,7 +332,7 @@ func (s *solver) inferClass(ki int32, r read, other, same lineup) {
 	}
 }
 
-// inferOther tells whether it has put the read of c before the write of c.other.
+// inferOther reports whether it has put the read of c before the write of c.other.
 func (s *solver) inferOther(c cause, same lineup) bool {
 	if c.other == c.read.node {
 		return false
@@ -419,7 +419,7 @@ func (s *solver) undetermined(order []int32) int {
 	return count
 }
 
-// determined tells whether each write and each read of a key has one place only.
+// determined reports whether each write and each read of a key has one place only.
 func (s *solver) determined(k *key, place []int32) bool {
 	var writes []*write
 	for i := range k.writes {

@@ -133,7 +133,7 @@ func mutate(rng *rand.Rand, h []history.Transaction) (what string, undo func()) 
 	return fmt.Sprintf("%s: %v became %v", t.ID, saved, other), func() { *op = saved }
 }
 
-// near tells whether a transaction close to t read or wrote a value.
+// near reports whether a transaction close to t read or wrote a value.
 func near(h []history.Transaction, t *history.Transaction, read history.Op) bool {
 	for j := range h {
 		if h[j].Status == history.Unknown || h[j].Returned < t.Invoked-40 ||

@@ -46,10 +46,10 @@ func (p Path) Interval(from, to []byte) (Interval, error) {
 
 const whatBound = "bound of the range"
 
-// Empty tells whether there can be no cell in the interval.
+// Empty reports whether there can be no cell in the interval.
 func (i Interval) Empty() bool { return i.From >= i.To }
 
-// Contains tells whether the name is within the interval.
+// Contains reports whether the name is within the interval.
 func (i Interval) Contains(name string) bool { return i.From <= name && name < i.To }
 
 // UpTo is the exclusive bound of an interval that ends with the name.

@@ -87,7 +87,7 @@ func checkLen(b []byte, what string) error {
 	return nil
 }
 
-// CheckDatabase tells whether name can name a database: 1 to 64 of the characters
+// CheckDatabase reports whether name can name a database: 1 to 64 of the characters
 // a-z A-Z 0-9 . _ - of which the last is not a dot, since some stores drop the
 // dots at the end of a path segment.
 func CheckDatabase(name string) error {

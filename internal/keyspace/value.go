@@ -57,7 +57,7 @@ func Probes(id string) [len(probeMarks)]string {
 	return names
 }
 
-// IsClock tells whether the name is one that Clock or Probes makes: that of an object which
+// IsClock reports whether the name is one that Clock or Probes makes: that of an object which
 // is removed by who made it, or else by a sweep.
 func IsClock(name string) bool {
 	rest, ok := strings.CutPrefix(name, clock)

@@ -14,7 +14,7 @@ import (
 type Listed struct {
 	// Name is the cell's, relative to the database.
 	Name string
-	// Shape reports whether it has a value, or may have one.
+	// Shape tells whether it has a value, or may have one.
 	Shape cell.Shape
 }
 

@@ -5,7 +5,7 @@
 // Each entry of a listing was current at some instant within the call. A name that a page
 // passes over had no object at such an instant. So a listing proves a cell as a read does,
 // if the cell is known at the version listed: it costs a read only if it is not, or if
-// there is an intent in it whose attempt is not final. The size of an object reports whether
+// there is an intent in it whose attempt is not final. The size of an object tells whether
 // its cell holds a value, an intent, or neither: see cell.ShapeOf.
 package scan
 
@@ -122,7 +122,7 @@ func (f *Found) Writer() txid.ID { return f.writer }
 // Expires is when the value is due, in nanoseconds since 1970 by the store's clock; 0 is never.
 func (f *Found) Expires() int64 { return f.expires }
 
-// PresentAt tells whether the cell has a value that is not due at a time of the store's clock.
+// PresentAt reports whether the cell has a value that is not due at a time of the store's clock.
 func (f *Found) PresentAt(now int64) bool {
 	return f.Present() && (f.expires == 0 || f.expires > now)
 }

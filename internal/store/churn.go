@@ -54,7 +54,7 @@ func (c *churn) observe(age time.Duration, changed bool) {
 	c.limit.Store(limit)
 }
 
-// Doubtful tells whether a cell has probably changed since it was last known to be current,
+// Doubtful reports whether a cell has probably changed since it was last known to be current,
 // so that it had better be read again before it is used. It is a guess.
 func (s *Store) Doubtful(x Snapshot) bool {
 	limit := s.churn.limit.Load()

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// doubts tells whether a cell of that age has probably changed.
+// doubts reports whether a cell of that age has probably changed.
 func (c *churn) doubts(age time.Duration) bool {
 	limit := c.limit.Load()
 	return limit > 0 && int64(age) > limit

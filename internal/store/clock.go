@@ -54,7 +54,7 @@ func (m Moment) Earlier(o Moment) Moment {
 // due is decided by it.
 func (s *Store) Clock() int64 { return s.cache.Reading(s.rt.Now()).UnixNano() }
 
-// Soon tells whether a time may come before an attempt has ended.
+// Soon reports whether a time may come before an attempt has ended.
 func (s *Store) Soon(at int64) bool { return at <= s.Clock()+int64(AttemptMax) }
 
 // ClockAt is what the clock has said at an instant of the process's time, or somewhat less, by
@@ -64,7 +64,7 @@ func (s *Store) ClockAt(at time.Time) int64 {
 	return s.cache.Reading(now).UnixNano() - int64(now.Sub(at))
 }
 
-// Fresh tells whether what was current at an instant is at most so old now: not if a clock has
+// Fresh reports whether what was current at an instant is at most so old now: not if a clock has
 // jumped since.
 func (s *Store) Fresh(at, now time.Time, staleness time.Duration) bool {
 	return now.Sub(at) <= staleness && !at.Before(s.cache.Trusted(now))

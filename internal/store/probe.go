@@ -29,7 +29,7 @@ const (
 	ProbeAgain
 )
 
-// ConditionalDelete tells whether the store is known to delete an object only if it is at
+// ConditionalDelete reports whether the store is known to delete an object only if it is at
 // the version given. If it is not, tombstones must stay: a delete that was meant for one
 // could remove a value.
 func (s *Store) ConditionalDelete() bool { return s.deletes }

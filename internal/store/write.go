@@ -45,7 +45,7 @@ func (s *Store) Prepare(at Snapshot, next *cell.Cell) *Write {
 	return &Write{At: at, Next: next, data: cell.Encode(next, s.rt.Entropy())}
 }
 
-// SendsOnce tells whether a refusal is no echo for certain: nobody on the way to the store
+// SendsOnce reports whether a refusal is no echo for certain: nobody on the way to the store
 // can have sent the write twice.
 func (s *Store) SendsOnce() bool { return s.backend.Capabilities().SendsOnce }
 
@@ -99,7 +99,7 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 // errOutrun says that a write that was throttled has become pointless.
 var errOutrun = fmt.Errorf("the object has changed meanwhile: %w", backend.ErrPrecondition)
 
-// outrun tells whether the cell has changed that a write is to replace. Of writers whom the
+// outrun reports whether the cell has changed that a write is to replace. Of writers whom the
 // store holds up at one object, those who have lost should not spend what it still takes.
 func (s *Store) outrun(ctx context.Context, w *Write) bool {
 	o, err := s.get(ctx, w.At.Name, w.At.Version)

@@ -199,7 +199,7 @@ func (p *pass) send(ctx context.Context, do func(ctx context.Context) error) err
 	})
 }
 
-// old tells whether the object's last write is older than age.
+// old reports whether the object's last write is older than age.
 func (p *pass) old(info backend.Info, age time.Duration) bool {
 	return p.o.Horizon < 0 || p.now.Sub(info.Modified) > age
 }

@@ -25,7 +25,7 @@ func New(random func() uint64) ID {
 	}
 }
 
-// IsZero tells whether id names no attempt.
+// IsZero reports whether id names no attempt.
 func (id ID) IsZero() bool { return id == ID{} }
 
 // String is id in hexadecimal.
@@ -55,7 +55,7 @@ func (p *Priority) Escalate() bool {
 	return true
 }
 
-// Older tells whether a transaction of priority p goes before one of q.
+// Older reports whether a transaction of priority p goes before one of q.
 func (p Priority) Older(q Priority) bool {
 	if c := cmp.Compare(p.Time, q.Time); c != 0 {
 		return c < 0

@@ -69,7 +69,7 @@ func (o *Options) Flags(f *flag.FlagSet) {
 		"stand-in to start, instead of a simulated store:\n"+Real.Names())
 }
 
-// Virtual tells whether the store is a simulated one, for package virtual.
+// Virtual reports whether the store is a simulated one, for package virtual.
 func (o Options) Virtual() bool { return o.URL == "" }
 
 func (o Options) latencies() (p simulated.Profile, err error) {

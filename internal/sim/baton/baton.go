@@ -71,7 +71,7 @@ func (w *World) Fail(err error) {
 // or what was given to Fail.
 func (w *World) Err() error { return w.err }
 
-// Ended tells whether the world has ended: what still runs then is on its way out.
+// Ended reports whether the world has ended: what still runs then is on its way out.
 func (w *World) Ended() bool { return w.ended }
 
 // Step runs a ready goroutine until it parks or ends. It returns false if none is ready.
@@ -194,7 +194,7 @@ func (w *World) run(t *Task) {
 	}
 }
 
-// strays tells whether there are goroutines that the world did not start. The runtime's
+// strays reports whether there are goroutines that the world did not start. The runtime's
 // own, for finalizers, are counted only while they are at work.
 func (w *World) strays() bool {
 	for range straysWait {

@@ -108,7 +108,7 @@ func (w *World) yield(t *Task) {
 	}
 }
 
-// Parked tells whether the task waits to be woken.
+// Parked reports whether the task waits to be woken.
 func (t *Task) Parked() bool { return t.slot >= 0 }
 
 // Wake makes a parked task ready; any other it leaves alone.

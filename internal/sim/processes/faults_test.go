@@ -48,7 +48,7 @@ func weather() []faultproxy.Chance {
 	)
 }
 
-// readsObject tells whether the answer to a request has a checksum, as listings have not.
+// readsObject reports whether the answer to a request has a checksum, as listings have not.
 func readsObject(r *http.Request) bool {
 	q := r.URL.Query()
 	return r.Method == http.MethodGet && q.Get("comp") != "list" && !q.Has("list-type") &&

@@ -44,7 +44,7 @@ func Last(id, n int) *Client {
 	return &Client{id: id, txs: make([]int, n), do: (*session).settle}
 }
 
-// Done tells whether the client has run all its transactions.
+// Done reports whether the client has run all its transactions.
 func (c *Client) Done() bool { return c.next == len(c.txs) }
 
 // Crash gives up the transactions that are under way, with their process.

@@ -12,7 +12,7 @@ import (
 	"github.com/strictkv/strictkv/internal/sim/baton"
 )
 
-// Expires tells whether the values of a workload expire: then the clocks differ.
+// Expires reports whether the values of a workload expire: then the clocks differ.
 func Expires(workload string) bool { return strings.Contains(workload, "expire") }
 
 // Clocks say by which clock values expire, and how exactly.
@@ -116,7 +116,7 @@ func (w windows) flat(ops []history.Op) []history.Op {
 	return flat
 }
 
-// covers tells whether a scan has come by a key.
+// covers reports whether a scan has come by a key.
 func covers(s *history.Scan, k string) bool {
 	if k < s.From || s.To != "" && k >= s.To {
 		return false

@@ -166,7 +166,7 @@ func (l *Ledger) Records() []*Record {
 	return slices.Clone(l.records)
 }
 
-// Patient tells whether no client has left its transaction before that had ended.
+// Patient reports whether no client has left its transaction before that had ended.
 func (l *Ledger) Patient() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

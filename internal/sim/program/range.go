@@ -10,7 +10,7 @@ import (
 	"github.com/strictkv/strictkv/internal/sim/baton"
 )
 
-// Scans tells whether the clients of a workload scan: then pages are short.
+// Scans reports whether the clients of a workload scan: then pages are short.
 func Scans(workload string) bool { return strings.HasPrefix(workload, "range") }
 
 // scanned is a scan that is being recorded. A write within the loop begins a new piece.

@@ -263,7 +263,7 @@ func (w *Witness) Settled() error {
 	return nil
 }
 
-// status tells whether an observer who sees the intent finds that it has committed.
+// status reports whether an observer who sees the intent finds that it has committed.
 func (w *Witness) status(in *cell.Intent) bool {
 	members := in.List
 	p := w.at(in.Primary().Name)
