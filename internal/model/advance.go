@@ -6,7 +6,7 @@ func (m *model) advance(s *state, i int) {
 	for m.wrong == "" {
 		switch {
 		case cl.PC == pcIdle || cl.PC == pcDone || cl.PC == pcCrashed || cl.PC == pcSweep,
-			cl.PC == pcUpload || cl.PC == pcRestore:
+			cl.PC == pcUpload:
 			return
 		case cl.SPC == stKill, cl.SPC == stLift:
 			if cl.Op[fenceSlot].St == opFlying {
@@ -98,6 +98,8 @@ func (m *model) phaseEnd(s *state, i int) bool {
 		return m.commitAnswered(s, i)
 	case pcUpdate:
 		return m.updated(s, i)
+	case pcGround:
+		return m.grounded(s, i)
 	default:
 		return m.cleanup(s, i)
 	}

@@ -16,6 +16,9 @@ func (m *model) toSettle(s *state, i int) {
 func (m *model) settled(s *state, i int) {
 	t := m.txn(s, i)
 	w := m.toWrite(s, i)
+	if m.toSettle(s, i); s.Cl[i].Need != 0 { // what was known is not believed any more
+		return
+	}
 	for c := range uint8(maxCells) {
 		if w&bit(c) != 0 && (m.hasChanged(s, i, c) || m.mustRelieve(s, i, c)) {
 			return
@@ -25,11 +28,16 @@ func (m *model) settled(s *state, i int) {
 		m.validate(s, i, pcValidate, t.onlyRead())
 		return
 	}
-	if m.mustUpload(s, i) {
+	switch {
+	case t.Grounded && m.mustGround(s, i):
+		m.ground(s, i)
+	case m.mustUpload(s, i):
 		s.Cl[i].PC = pcUpload
-		return
+	case m.mustGround(s, i):
+		m.ground(s, i)
+	default:
+		m.send(s, i)
 	}
-	m.send(s, i)
 }
 
 // toWrite is what the next wave writes.
@@ -165,10 +173,6 @@ func (m *model) commitOp(s *state, i int) {
 func (m *model) success(s *state, i int) {
 	cl := &s.Cl[i]
 	t := m.txn(s, i)
-	if cl.Val != 0 && cl.Told > cl.UpAt && !m.mut.notRestored {
-		cl.PC, cl.Todo = pcRestore, 0
-		return
-	}
 	m.verdict(s, i, cl.Att, true)
 	m.tell(s, i, hOK)
 	prog := m.cfg.Clients[i].Prog

@@ -37,6 +37,7 @@ type txn struct {
 	Scan      uint8   // cells read by a scan: listed, and fetched where that does not tell enough
 	Riders    []uint8 // the transactions that a group commits as one, in their order
 	External  uint8   // 1 + a cell whose value is an object of its own
+	Grounded  bool    // the object to link it over is made before the upload
 	Hot       uint8   // 1 + the cell that gets its intent first
 	Long      bool    // only the primary carries the list of members
 	Esc       bool    // escalated from the start
@@ -146,7 +147,6 @@ type config struct {
 	Ring, Marks int   // capacities
 	Limit       int   // states that are visited; 0 is 10 million
 	Big         bool  // for random runs only
-	Open        bool  // the protocol as written breaks here
 }
 
 // cell is what a cell is at the start, 0 if there is none.
@@ -197,9 +197,6 @@ type mut struct {
 	notListed, newIgnored, goneIgnored, listedAsRead, tombstoneAsRead bool
 	// The store's clock:
 	deadForever, lateResend, lateTells, notTogether bool
-	lateCommit, oldUpload, notRestored, notFenced   bool
-	// fenceAbsent is no mutation but a change that mends the configurations which are Open: what
-	// was expected to be absent, and still is, is not sent again, but fenced by a tombstone; and
-	// an external value is linked over an object only.
-	fenceAbsent bool
+	lateCommit, oldUpload, notFenced                bool
+	resendAbsent, linkAbsent                        bool
 }

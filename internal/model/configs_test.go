@@ -73,6 +73,8 @@ func set(a string) (cells uint8) {
 
 func (t txn) external(c uint8) txn { t.External = c + 1; return t }
 
+func (t txn) grounded() txn { t.Grounded = true; return t }
+
 func (t txn) carries(u ...uint8) txn { t.Riders = u; return t }
 
 func (t txn) scans(a string) txn       { t.Scan = set(a); return t }

@@ -55,7 +55,7 @@ func (m *model) reread(s *state, i int, c uint8) uint8 {
 			m.see(covReadAfter)
 		case m.mut.fateEarly:
 			cl.Fail |= fAtExpected
-		case cl.Quit != 0, m.mut.fenceAbsent && s.Cell[c].Exists == 0:
+		case cl.Quit != 0, m.mustBury(s, i, c):
 			return mustFence
 		default: // the same bytes are sent again
 			return resendOrFence
@@ -78,6 +78,13 @@ func (m *model) reread(s *state, i int, c uint8) uint8 {
 		cl.Done |= bit(c)
 	}
 	return nothingToSend
+}
+
+// mustBury: of a write of an attempt that commits by landing, where nothing is expected, another
+// copy is never sent. What the first has written may have been deleted and swept meanwhile.
+func (m *model) mustBury(s *state, i int, c uint8) bool {
+	t := m.txn(s, i)
+	return s.Cell[c].Exists == 0 && (t.direct() || t.staged()) && !m.mut.resendAbsent
 }
 
 // neverLands reports whether a commit write that was not seen to land never will.

@@ -19,7 +19,6 @@ var leaping = []config{
 	{
 		Name:  "clock-direct",
 		About: "one key inserted by a client that stands still, an answer lost; deleted and swept",
-		Open:  true,
 		Init:  "-", Leaps: 2, Lost: 1,
 		Clients: cs{one("I", 0, 2).freezes(), one("X", 1, 1), one("S", 2, 0), one("R", 3, 0)},
 		Txns:    ts{w("I", "i"), w("X", "d"), sweep("S", "x"), ro("R", "r")},
@@ -27,7 +26,6 @@ var leaping = []config{
 	{
 		Name:  "clock-lost-both",
 		About: "two keys inserted by a client that stands still, an answer lost; deleted and swept",
-		Open:  true,
 		Init:  "--", Leaps: 2, Lost: 1,
 		Clients: cs{one("I", 0, 2).freezes(), one("X", 1, 1).resolves(), one("S", 2, 0)},
 		Txns:    ts{w("I", "ii"), w("X", "dd"), sweep("S", "xx")},
@@ -79,14 +77,14 @@ var leaping = []config{
 	{
 		Name:  "value-lost",
 		About: "the same, and the answer to the write that links it is lost",
-		Init:  "-", Leaps: 2, Lost: 1, Open: true,
+		Init:  "-", Leaps: 2, Lost: 1,
 		Clients: cs{one("P", 0, 1).freezes(), one("S", 1, 0)},
 		Txns:    ts{w("P", "m").external(0), sweep("S", "x")},
 	},
 	{
 		Name:  "value-crash",
 		About: "the same, and its owner crashes when the link has landed",
-		Init:  "-", Leaps: 2, Crash: 1, Open: true,
+		Init:  "-", Leaps: 2, Crash: 1,
 		Clients: cs{one("P", 0, 1).freezes().crashes(), one("S", 1, 0)},
 		Txns:    ts{w("P", "m").external(0), sweep("S", "x")},
 	},
@@ -96,5 +94,40 @@ var leaping = []config{
 		Init:  "vv", Leaps: 2, Crash: 1, Kills: 1,
 		Clients: cs{one("E", 0, 2).freezes().crashes(), one("D", 1, 1), one("S", 2, 0)},
 		Txns:    ts{w("E", "mm").lockFirst().external(0), w("D", ".m"), sweep("S", "x")},
+	},
+	{
+		Name:  "value-ground",
+		About: "an external value where nothing was; its tombstone is written before the upload",
+		Init:  "-", Leaps: 2, Lost: 1, Crash: 1,
+		Clients: cs{one("P", 0, 2).freezes().crashes(), one("S", 1, 0), one("D", 2, 1)},
+		Txns:    ts{w("P", "m").external(0).grounded(), sweep("S", "x"), w("D", "d")},
+	},
+	{
+		Name:  "value-ground-lost",
+		About: "the same with an insert, and its tombstone is written beside the upload",
+		Init:  "-", Leaps: 2, Lost: 1,
+		Clients: cs{one("P", 0, 2).freezes(), one("S", 1, 0), one("D", 2, 1)},
+		Txns:    ts{w("P", "i").external(0), sweep("S", "x"), w("D", "d")},
+	},
+	{
+		Name:  "value-staged",
+		About: "an external value and another key inserted; a kill, and an answer lost",
+		Init:  "--", Leaps: 2, Lost: 1, Kills: 1,
+		Clients: cs{one("P", 0, 2).freezes(), one("S", 1, 0), one("D", 2, 1)},
+		Txns:    ts{w("P", "mm").external(0), sweep("S", "xx"), w("D", ".m")},
+	},
+	{
+		Name:  "value-locks-absent",
+		About: "a locked primary that is to link an external value where nothing was",
+		Init:  "-", Leaps: 2, Crash: 1, Kills: 1,
+		Clients: cs{one("E", 0, 2).freezes().crashes(), one("D", 1, 1), one("S", 2, 0)},
+		Txns:    ts{w("E", "m").lockFirst().external(0), w("D", "m"), sweep("S", "x")},
+	},
+	{
+		Name:  "clock-lock",
+		About: "locks where nothing is by a client that stands still, an answer lost",
+		Init:  "--", Leaps: 2, Kills: 1, Lost: 1,
+		Clients: cs{one("E", 0, 1).freezes(), one("X", 1, 1).resolves(), one("S", 2, 0)},
+		Txns:    ts{w("E", "ii").lockFirst(), w("X", "dm"), sweep("S", "xx")},
 	},
 }

@@ -27,10 +27,9 @@ var (
 
 // States and runs without flags.
 const (
-	shortMax     = 25_000
-	shortMutMax  = 400_000
-	shortOpenMax = 1_000_000
-	shortWalks   = 50
+	shortMax    = 25_000
+	shortMutMax = 400_000
+	shortWalks  = 50
 )
 
 func find(t *testing.T, name string) config {
@@ -62,7 +61,7 @@ func TestConfigurations(t *testing.T) {
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			m := newModel(c.with(*more), mut{fenceAbsent: c.Open})
+			m := newModel(c.with(*more), mut{})
 			r := explore.All(m, c.limit(*whole, shortMax))
 			assert.Empty(t, r.Wrong, "%s:\n    %s", c.About, told(&r))
 			left := ""
@@ -126,25 +125,6 @@ func caughtBy(t *testing.T, mu *mutation, name string) bool {
 	return true
 }
 
-// TestOpen shows where the protocol as written breaks. Whoever mends it takes the mark Open from
-// these configurations.
-func TestOpen(t *testing.T) {
-	if raced.Enabled() {
-		t.Skip("one goroutine each, and many states: run it without -race")
-	}
-	for _, c := range configs {
-		if !c.Open {
-			continue
-		}
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel()
-			r := explore.All(newModel(&c, mut{}), c.limit(*whole, shortOpenMax))
-			assert.NotEmpty(t, r.Wrong, "open no more: %s", c.About)
-			t.Logf("    %s", told(&r))
-		})
-	}
-}
-
 // TestWalks takes random runs, of the configurations too that are too large for anything else.
 func TestWalks(t *testing.T) {
 	for _, c := range configs {
@@ -162,7 +142,7 @@ func TestWalks(t *testing.T) {
 			for i := range c.Clients {
 				c.Clients[i].NoKill = false
 			}
-			r := explore.Random(newModel(&c, mut{fenceAbsent: c.Open}), runs, 1)
+			r := explore.Random(newModel(&c, mut{}), runs, 1)
 			assert.Empty(t, r.Wrong, "%s:\n    %s", c.About, told(&r))
 			assert.Zero(t, r.Endless, "runs without an end")
 		})

@@ -467,16 +467,28 @@ var mutations = []mutation{
 		On:    []string{"group-direct"},
 	},
 	{
+		Name:  "clock: absent",
+		About: "a write is sent again where nothing is expected, and nothing is",
+		Set:   func(m *mut) { m.resendAbsent = true },
+		On:    []string{"clock-direct", "clock-lost-both"},
+	},
+	{
+		Name:  "value: linked over nothing, answer lost",
+		About: "an external value is linked where there is no object",
+		Set:   func(m *mut) { m.linkAbsent = true },
+		On:    []string{"value-lost"},
+	},
+	{
+		Name:  "value: linked over nothing, crash",
+		About: "the same, and its owner crashes",
+		Set:   func(m *mut) { m.linkAbsent = true },
+		On:    []string{"value-crash"},
+	},
+	{
 		Name:  "value: no fence",
 		About: "a sweep removes a value without a rewrite of its cell",
 		Set:   func(m *mut) { m.notFenced = true },
 		On:    []string{"value-fence"},
-	},
-	{
-		Name:  "value: not restored",
-		About: "a value that has got old while its link was on its way is not written again",
-		Set:   func(m *mut) { m.notRestored = true },
-		On:    []string{"value-absent"},
 	},
 	{
 		Name:  "value: old upload",

@@ -147,7 +147,7 @@ const (
 	pcTogether
 	pcHolder
 	pcUpload
-	pcRestore
+	pcGround
 	pcDone
 	pcCrashed
 )

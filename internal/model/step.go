@@ -209,7 +209,10 @@ func (m *model) opName(op *write) string {
 	if !m.trace {
 		return ""
 	}
-	if op.Att == 0 {
+	switch {
+	case op.Att == 0 && op.Exp == absent:
+		return "tombstone under an external value, " + m.cname(op.Cell)
+	case op.Att == 0:
 		return "rewriting of the condemned tombstone " + m.cname(op.Cell)
 	}
 	return fmt.Sprintf("%s of %s into %s", opNames[op.Kind], m.aname(op.Att), m.cname(op.Cell))
@@ -247,7 +250,7 @@ func (m *model) client(s *state, i int) {
 	case pcSweep:
 		m.sweeping(s, i)
 		m.sweepsValues(s, i)
-	case pcUpload, pcRestore:
+	case pcUpload:
 		m.uploads(s, i)
 	}
 	m.beats(s, i)

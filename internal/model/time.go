@@ -266,21 +266,12 @@ func (m *model) mustUpload(s *state, i int) bool {
 	return t.External != 0 && cl.Att == 0 && (cl.Val == 0 || old)
 }
 
-// uploads (External values): the value is written under a new name; or, as it has got old while
-// the write that links it was on its way, once more under its own.
+// uploads (External values): the value is written, under a new name.
 func (m *model) uploads(s *state, i int) {
 	m.do(s, i, func(n *state) {
 		cl := &n.Cl[i]
 		cl.UpAt = cl.Told
 		m.hear(n, i)
-		if cl.PC == pcRestore {
-			v := &n.Val[cl.Val-1]
-			if cl.UpAt = cl.Told; v.There == 0 {
-				v.There, v.At = 1, n.Now
-			}
-			m.success(n, i)
-			return
-		}
 		for v := range n.Val {
 			if n.Val[v].Used == 0 {
 				n.Val[v] = value{Used: 1, There: 1, Cell: m.txn(n, i).External - 1, At: n.Now}
@@ -288,24 +279,36 @@ func (m *model) uploads(s *state, i int) {
 				break
 			}
 		}
-		m.linkOver(n, i)
+		cl.PC = pcSettle
 	}, "%s writes its external value", m.cl(i))
 }
 
-// linkOver goes on after an upload. With the change fenceAbsent a value is linked over an object
-// only: where there is none, a tombstone is written beside the upload.
-func (m *model) linkOver(s *state, i int) {
+// mustGround reports whether a tombstone must be written before an attempt links an external value:
+// that is linked over an object only, whose version never recurs.
+func (m *model) mustGround(s *state, i int) bool {
+	cl, t := &s.Cl[i], m.txn(s, i)
+	return t.External != 0 && !t.Esc && cl.V[t.External-1] == absent && !m.mut.linkAbsent
+}
+
+// ground writes that tombstone.
+func (m *model) ground(s *state, i int) {
 	cl := &s.Cl[i]
 	c := m.txn(s, i).External - 1
-	if cl.PC = pcSettle; !m.mut.fenceAbsent || cl.V[c] != absent {
-		return
+	cl.PC = pcGround
+	cl.clearOps()
+	cl.Op[c] = write{St: opFlying, Kind: kFence, Cell: c, Exp: absent}
+}
+
+// grounded: the tombstone is there, or the cell is read to find out what is.
+func (m *model) grounded(s *state, i int) bool {
+	cl := &s.Cl[i]
+	if cl.flying() {
+		return false
 	}
-	if x := &s.Cell[c]; x.Exists == 0 {
-		x.Exists, x.At = 1, s.Now
-		m.bump(s, c)
-	}
-	m.snapshot(s, i, c)
+	cl.Todo = cl.answered(false)
+	cl.clearOps()
 	m.toSettle(s, i)
+	return true
 }
 
 // sweepsValues (Time): a value that no cell refers to goes when it is older than the horizon.
@@ -341,7 +344,7 @@ func (m *model) links(s *state, v uint8) bool {
 	return c.Tx != 0 && c.Act == actPut && s.att(c.Tx).Val == v
 }
 
-// values: a committed value is there, unless its owner is about to write it again.
+// values: a committed value is there.
 func (m *model) values(s *state) {
 	for c := range s.Cell {
 		cell := &s.Cell[c]
@@ -353,20 +356,9 @@ func (m *model) values(s *state) {
 			continue
 		}
 		v := &s.Val[s.att(w).Val-1]
-		if v.There != 0 || int(v.Cell) != c || m.ownerLives(s, w) {
+		if v.There != 0 || int(v.Cell) != c {
 			continue
 		}
 		m.fail("the value of %s in %s is gone", m.aname(w), m.cname(uint8(c)))
 	}
-}
-
-// ownerLives reports whether the owner of an attempt has not answered its caller yet.
-func (m *model) ownerLives(s *state, a uint8) bool {
-	for i := range m.cfg.Clients {
-		cl := &s.Cl[i]
-		if cl.Att == a && cl.PC != pcDone && cl.PC != pcCrashed && cl.PC != pcIdle {
-			return true
-		}
-	}
-	return false
 }
