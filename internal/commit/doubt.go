@@ -68,7 +68,7 @@ func (a *attempt) clarify(unknown []*Member, cause error) (again []*Member, v ve
 			ask = true
 		default:
 			if m.Result != store.Applied {
-				again = append(again, m)
+				again = append(again, m) // see sendAgain
 			}
 		}
 	}

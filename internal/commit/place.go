@@ -59,7 +59,11 @@ func (a *attempt) place(todo []*Member) verdict {
 		if a.expired() {
 			return a.late(tries)
 		}
-		a.sendAll(todo)
+		if tries == 0 {
+			a.sendAll(todo)
+		} else if v := a.sendAgain(todo); v.ended() {
+			return v
+		}
 		w := answersOf(todo)
 		switch {
 		case w.failed != nil:
@@ -99,11 +103,48 @@ func (a *attempt) sendAll(todo []*Member) {
 	}
 }
 
+// sendAgain sends writes of unknown outcome once more. But where nothing is expected, an attempt
+// that commits by landing fences the member instead: the first copy may have landed meanwhile,
+// and what it wrote may have been deleted, and swept, so that another would take effect again.
+func (a *attempt) sendAgain(todo []*Member) verdict {
+	i := slices.IndexFunc(todo, func(m *Member) bool { return m.Base.Version == "" })
+	if i < 0 || a.kind.mode() == cell.Pending {
+		a.sendAll(todo)
+		return undecided
+	}
+	return a.bury(todo[i])
+}
+
+// bury makes a tombstone where a member expects nothing, and nothing is. Then the attempt is
+// dead, unless so much time has passed that this may be another absence. If there is something by
+// now, or the tombstone's outcome is unknown, too, that is looked at again.
+func (a *attempt) bury(m *Member) verdict {
+	ctx, cancel := a.st.Bounded(a.ctx)
+	defer cancel()
+	base := m.Base.Snapshot
+	res, s, err := a.rs.Send(ctx, a.st.Prepare(base, cell.Fence(base.Cell)))
+	switch {
+	case res != store.Applied:
+		m.err = a.ours(err)
+		return undecided
+	case a.expired():
+		return a.leave(errExpired)
+	}
+	m.Result, m.Seen = store.NotApplied, s
+	return dead(nil)
+}
+
 func (a *attempt) send(ctx context.Context, m *Member) {
 	m.Result, m.Landed, m.err = a.rs.Send(ctx, m.write)
-	if m.err != nil && a.ctx.Err() == nil {
-		m.err = store.NotTheCallers(m.err)
+	m.err = a.ours(m.err)
+}
+
+// ours is the error of a request, which does not match the caller's context if that has not ended.
+func (a *attempt) ours(err error) error {
+	if err != nil && a.ctx.Err() == nil {
+		return store.NotTheCallers(err)
 	}
+	return err
 }
 
 // answers are those of a wave. A write that was sent once and refused, or

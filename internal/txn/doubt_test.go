@@ -115,7 +115,22 @@ func TestDirectWriteIsUnknown(t *testing.T) {
 				w.Put("=new", &cell.Cell{Writer: id(9), Condemned: true})
 			})
 		}, again},
-		{"a condemned tombstone that vanishes: sent again", func(tx *txn.Tx) error {
+		{"nothing where nothing is expected: fenced", insert("=new"),
+			func(_ *world, h *handle) { h.LoseRequest("=new", 0, nil) }, again},
+		{"the same, but it lands before the fence", insert("=new"), func(w *world, h *handle) {
+			h.LoseRequest("=new", 0, nil)
+			h.Before(faulty.Put, "=new", 1, func(ctx context.Context) error {
+				ops := h.Sent(faulty.Put, "=new")
+				_, err := w.Mem.Put(ctx, prefix+"=new", ops[0].Data, ops[0].Condition)
+				return err
+			})
+		}, first},
+		{"the same, and the fence is of unknown outcome", insert("=new"),
+			func(_ *world, h *handle) {
+				h.LoseRequest("=new", 0, nil)
+				h.LoseAnswer("=new", 1, nil)
+			}, again},
+		{"a condemned tombstone that vanishes: fenced", func(tx *txn.Tx) error {
 			return tx.Insert("=new", nil, 0)
 		}, func(w *world, h *handle) {
 			h.LoseRequest("=new", 0, func() {
@@ -125,7 +140,7 @@ func TestDirectWriteIsUnknown(t *testing.T) {
 				_, v := w.Cell("=new")
 				return w.Mem.Delete(ctx, prefix+"=new", v)
 			})
-		}, first},
+		}, again},
 	} {
 		t.Run(x.name, x.run)
 	}
@@ -226,6 +241,8 @@ func TestPendingIntentIsUnknown(t *testing.T) {
 			func(_ *world, h *handle) { h.LoseAnswer("=b", 0, nil) }, first},
 		{"at the expected version: sent again", both,
 			func(_ *world, h *handle) { h.LoseRequest("=a", 0, nil) }, first},
+		{"nothing where nothing is expected: sent again", copyOf("=r", "=new"),
+			func(_ *world, h *handle) { h.LoseRequest("=new", 0, nil) }, first},
 		{"off, and the commit write was never sent: dead, whatever recent tells", both,
 			func(w *world, h *handle) { h.LoseRequest("=b", 0, func() { w.forget("=b") }) }, again},
 		{"dropped by a killer", both,

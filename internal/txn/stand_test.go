@@ -97,9 +97,6 @@ func TestWhatWasSeenDaysAgoDoesNotCommit(t *testing.T) {
 		h := w.handleOnce()
 		h.must(func(tx *txn.Tx) error { return look(tx, "=r") }) // tells the time
 		h.Before(faulty.Put, "=a", 0, func(context.Context) error {
-			return backend.ErrOutcomeUnknown
-		})
-		h.Before(faulty.Put, "=a", 1, func(context.Context) error {
 			pass(time.Millisecond)
 			w.Leap(days)
 			c, _ := w.Cell("=b")
