@@ -7,7 +7,6 @@ import (
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/cleanup"
-	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
 )
@@ -143,10 +142,6 @@ func (a *attempt) conclude(v verdict) Result {
 	}
 	switch v.Outcome {
 	case Committed:
-		if err := a.restore(); err != nil {
-			r.Outcome, r.Err = InDoubt, a.doubtful(err)
-			return r
-		}
 		a.succeed()
 	case InDoubt:
 		r.Err = a.doubtful(v.err)
@@ -154,23 +149,6 @@ func (a *attempt) conclude(v verdict) Result {
 		a.die()
 	}
 	return r
-}
-
-// restore writes values once more that may be gone, though their cells link them now: they
-// have got old, by the store's clock, while the write that links them was on its way. (Where
-// there was no object, a sweep's fence is a tombstone, which may be gone by then as well.)
-func (a *attempt) restore() error {
-	var old []*Member
-	for _, m := range a.members {
-		x := m.External
-		if x != nil && m.Action == cell.Put && a.st.Age(x.Begun) > attemptMax {
-			old = append(old, m)
-		}
-	}
-	return seam.Each(a.rt, len(old), func(i int) error {
-		m := old[i]
-		return a.st.Restore(a.ctx, m.Name, m.Value, m.External.Data)
-	})
 }
 
 // succeed tells the resolver of the commit, and leaves the intents to the

@@ -126,7 +126,6 @@ type Member struct {
 
 // External is a value that is an object of its own.
 type External struct {
-	Data []byte
 	// Begun is when its upload began, by the store's clock: when that was answered.
 	Begun store.Moment
 }
@@ -173,6 +172,8 @@ func (m *Member) Beaten() bool {
 const (
 	// attemptMax is how long one may last.
 	attemptMax = store.AttemptMax
+	// groundsMax bounds how often an object is made for a value to be linked over.
+	groundsMax = 8
 	// resendsMax bounds how often writes with an unknown outcome are sent again.
 	resendsMax = 8
 	// resendPauseMin and resendPauseMax bound the pause before that.

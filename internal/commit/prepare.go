@@ -2,8 +2,10 @@ package commit
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
@@ -17,7 +19,10 @@ func (c *Committer) Prepare(ctx context.Context, p *Plan) error {
 	if err := c.findBases(ctx, p, p.Members...); err != nil {
 		return err
 	}
-	return c.refreshBases(ctx, p)
+	if err := c.refreshBases(ctx, p); err != nil {
+		return err
+	}
+	return c.ground(ctx, p)
 }
 
 func (c *Committer) findBases(ctx context.Context, p *Plan, members ...*Member) error {
@@ -85,6 +90,38 @@ func (c *Committer) refreshBases(ctx context.Context, p *Plan) error {
 		old[i].Base, err = c.rs.Effective(ctx, old[i].Name, p.writer())
 		return err
 	})
+}
+
+// ground sees to it that members that link external values have objects for bases. Before a
+// sweep removes a value, it rewrites the cell, or makes a tombstone where there is none. That
+// refuses a link which comes late, if the link is based on an object, whose version never recurs.
+// One that is based on absence might land when the tombstone is gone as well.
+func (c *Committer) ground(ctx context.Context, p *Plan) error {
+	bare := slices.DeleteFunc(slices.Clone(p.Members), func(m *Member) bool {
+		return m.External == nil || m.Base.Version != ""
+	})
+	if len(bare) == 0 {
+		return nil
+	}
+	return seam.Each(c.rt, len(bare), func(i int) error { return c.groundOne(ctx, p, bare[i]) })
+}
+
+func (c *Committer) groundOne(ctx context.Context, p *Plan, m *Member) error {
+	for tries := range groundsMax {
+		if err := c.rs.Rest(ctx, tries); err != nil {
+			return err
+		}
+		s, err := c.st.Ground(ctx, m.Name)
+		if err != nil {
+			return err
+		}
+		m.Base, err = c.rs.Settle(ctx, s, p.writer())
+		if err != nil || m.Base.Version != "" {
+			return err
+		}
+	}
+	return fmt.Errorf("make %q: refused or unknown %d times where the store reports no object: %w",
+		c.st.FullName(m.Name), groundsMax, backend.ErrUnavailable)
 }
 
 // MakeRoom decides what the members' writes fold. It makes room for marks where that is

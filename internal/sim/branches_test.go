@@ -389,6 +389,9 @@ var branches = []struct {
 		{"refused, but the cell shows the attempt: an echo", `case shows:`, ""},
 		{"refused, and the cell tells: dead", `proof = true`, ""},
 		{"refused, and the cell does not tell", `silent = append(silent, m)`, ""},
+		{"nothing where nothing is expected: fenced", `return a.bury(todo[i])`, ""},
+		{"fenced: dead", `m.Result, m.Seen = store.NotApplied, s`, ""},
+		{"fenced, but refused or unknown", `case res != store.Applied:`, ""},
 	}},
 	{"commit/validate.go", []branch{
 		{"a read has changed", `r.Outdated(now[i], clock) { stale = true`, ""},
@@ -486,6 +489,7 @@ var branches = []struct {
 		{"a member's intent is undecided: settle it", `open = append(open, m)`, ""},
 		{"a member's intent is claimed", `left.claim(`, ""},
 		{"a key that is not known is taken to be absent", `store.NoObject(name)}`, ""},
+		{"an object to link a value over", `s, err := c.st.Ground(ctx, m.Name)`, ""},
 		{"what was left goes to the background", `c.bg.Resolve(left[0].tx`, ""},
 		{"a member is full of marks", `return true, c.rs.CompactMarks(ctx, m.Base, extra)`, ""},
 	}},
@@ -564,6 +568,7 @@ var branches = []struct {
 	{"txn/upload.go", []branch{
 		{"an upload has failed", `err := e.upload.err; err != nil {`, ""},
 		{"a value is not linked", `u.cancel()`, ""},
+		{"an object beside an upload, to link it over", `u.under, _ =`, ""},
 		{"a value that was read is gone",
 			`tx.vanished = append(tx.vanished, vanished...)`, `len(vanished) > 0`},
 	}},

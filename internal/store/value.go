@@ -60,15 +60,18 @@ func (s *Store) Upload(
 	return v, at.Time, nil
 }
 
-// Restore writes an external value again that a cell points to, if it is gone.
-func (s *Store) Restore(
-	ctx context.Context, cellName string, v cell.Value, data []byte,
-) error {
-	name := valueName(cellName, v.Ref)
-	if _, err := s.upload(ctx, name, data); err != nil {
-		return fmt.Errorf("write value %q again: %w", s.FullName(name), err)
+// Ground makes a tombstone where there is no cell. It returns that, or what is there already, or
+// no object if the outcome is unknown. An external value is linked over an object only.
+func (s *Store) Ground(ctx context.Context, cellName string) (Snapshot, error) {
+	none := NoObject(cellName)
+	res, made, err := s.Send(ctx, s.Prepare(none, cell.Fence(none.Cell)))
+	switch res {
+	case Applied:
+		return made, nil
+	case NotApplied:
+		return none, err
 	}
-	return nil
+	return s.Fetch(ctx, cellName)
 }
 
 func (s *Store) upload(

@@ -108,9 +108,7 @@ func TestDirectWriteIsUnknown(t *testing.T) {
 				return err
 			})
 		}, first},
-		{"a condemned tombstone: lifted, then dead", func(tx *txn.Tx) error {
-			return tx.Insert("=new", nil, 0)
-		}, func(w *world, h *handle) {
+		{"a condemned tombstone: lifted, then dead", insert("=new"), func(w *world, h *handle) {
 			h.LoseRequest("=new", 0, func() {
 				w.Put("=new", &cell.Cell{Writer: id(9), Condemned: true})
 			})
@@ -130,9 +128,7 @@ func TestDirectWriteIsUnknown(t *testing.T) {
 				h.LoseRequest("=new", 0, nil)
 				h.LoseAnswer("=new", 1, nil)
 			}, again},
-		{"a condemned tombstone that vanishes: fenced", func(tx *txn.Tx) error {
-			return tx.Insert("=new", nil, 0)
-		}, func(w *world, h *handle) {
+		{"a condemned tombstone that vanishes: fenced", insert("=new"), func(w *world, h *handle) {
 			h.LoseRequest("=new", 0, func() {
 				w.Put("=new", &cell.Cell{Writer: id(9), Condemned: true})
 			})

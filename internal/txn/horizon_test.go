@@ -87,9 +87,10 @@ func TestValueThatIsGoneWhenItsLinkLands(t *testing.T) {
 	inWorld(t, func(w *world) {
 		h := w.handleOnce()
 		big := make([]byte, txn.InlineMax+1)
-		h.Before(faulty.Put, "=a", 0, func(context.Context) error {
+		h.Before(faulty.Put, "=a", 1, func(context.Context) error { // after the tombstone
 			w.Leap(100 * time.Hour)
 			w.Remove(strings.TrimPrefix(h.uploads("=a")[0], prefix))
+			w.Remove("=a")
 			return nil
 		})
 		h.must(func(tx *txn.Tx) error { return tx.Insert("=a", big, 0) })

@@ -211,7 +211,7 @@ func (s *scanning) ownLocked() string {
 // ownData are the bytes that an opPut stages.
 func (e *entry) ownData() []byte {
 	if e.upload != nil {
-		return e.upload.Data
+		return e.upload.data
 	}
 	return e.data
 }

@@ -146,6 +146,7 @@ func (tx *Tx) Write(name string, value []byte, expires int64) error {
 		err := tx.putLocked(e, value, expires)
 		if err == nil {
 			tx.prefetchLocked(e)
+			tx.groundLocked(e)
 		}
 		return err
 	})
@@ -171,6 +172,7 @@ func (tx *Tx) Insert(name string, value []byte, expires int64) error {
 		blind := e.op != opDelete && !e.Seen
 		err := tx.putLocked(e, value, expires)
 		e.Insert = e.Insert || err == nil && blind
+		tx.groundLocked(e)
 		return err
 	})
 	if err == nil && exists {
@@ -262,6 +264,7 @@ func (tx *Tx) prefetchLocked(e *entry) {
 		if e.fetchErr = err; err == nil && !e.known() {
 			e.Base = t.e.rs.Known(s)
 		}
+		tx.groundLocked(e)
 		tx.mu.Unlock()
 		e.fetch.Set()
 	})

@@ -37,19 +37,26 @@ const (
 type upload struct {
 	// External has its beginning by the store's clock once done is set.
 	commit.External
+	data   []byte
 	name   string // of the cell
 	cancel context.CancelFunc
 
 	done  seam.Event
 	value cell.Value // complete once done is set
 	err   error
+
+	// ground, if not nil, is set once it is known what the value is to be linked over: under,
+	// which is no object if that has failed. It goes on beside the upload until leave.
+	ground seam.Event
+	under  store.Snapshot
+	leave  context.CancelFunc
 }
 
 // upload starts writing an external value, or takes over one that has been started.
 func (t *txn) upload(name string, data []byte) *upload {
 	for _, u := range t.uploads {
 		failed := u.done.IsSet() && u.err != nil
-		if u.name == name && !failed && !t.aged(u) && bytes.Equal(u.Data, data) {
+		if u.name == name && !failed && !t.aged(u) && bytes.Equal(u.data, data) {
 			return u
 		}
 	}
@@ -60,8 +67,9 @@ func (t *txn) startUpload(name string, data []byte) *upload {
 	rt := t.e.rt
 	ctx, cancel := rt.WithCancel(t.ctx)
 	u := &upload{
-		External: commit.External{Data: data, Begun: store.Moment{Here: rt.Now()}},
-		name:     name, value: t.e.st.NewValue(data), cancel: cancel, done: rt.NewEvent(),
+		External: commit.External{Begun: store.Moment{Here: rt.Now()}},
+		data:     data, name: name, cancel: cancel,
+		value: t.e.st.NewValue(data), done: rt.NewEvent(),
 	}
 	t.uploads = append(t.uploads, u)
 	rt.Go(func() {
@@ -70,6 +78,39 @@ func (t *txn) startUpload(name string, data []byte) *upload {
 		u.done.Set()
 	})
 	return u
+}
+
+// groundLocked begins to make an object that the entry's external value can be linked over, beside
+// its upload, if there is none as far as is known. What fails here is tried again before the
+// attempt. The caller holds tx.mu.
+func (tx *Tx) groundLocked(e *entry) {
+	u, fetching := e.upload, e.fetch != nil && !e.known()
+	if u == nil || u.ground != nil || fetching || e.Base.Version != "" {
+		return
+	}
+	en := tx.t.e
+	ctx, cancel := en.rt.WithCancel(tx.t.ctx)
+	u.ground, u.leave = en.rt.NewEvent(), cancel
+	en.rt.Go(func() {
+		defer cancel()
+		u.under, _ = en.st.Ground(ctx, u.name)
+		u.ground.Set()
+	})
+}
+
+// grounded takes over what the entry's external value is to be linked over.
+func (t *txn) grounded(e *entry) error {
+	u := e.upload
+	if u.ground == nil {
+		return nil
+	}
+	if err := u.ground.Wait(t.ctx); err != nil {
+		return err
+	}
+	if u.under.Version != "" && u.under.Proved > e.Base.Proved {
+		e.Base = t.e.rs.Known(u.under)
+	}
+	return nil
 }
 
 // since is when the upload began. What it is by the store's clock is known in the end.
@@ -93,12 +134,15 @@ func (t *txn) uploaded(tx *Tx) error {
 		if e.op != opPut || e.upload == nil {
 			continue
 		}
+		if err := t.grounded(e); err != nil {
+			return err
+		}
 		if t.aged(e.upload) {
 			if t.uploadsAgain++; t.uploadsAgain > uploadsAgainMax {
 				return fmt.Errorf("upload: %w: the values together took longer than %v",
 					backend.ErrUnavailable, uploadAgeMax)
 			}
-			e.upload = t.startUpload(e.Name, e.upload.Data)
+			e.upload = t.startUpload(e.Name, e.upload.data)
 		}
 		if err := e.upload.done.Wait(t.ctx); err != nil {
 			return err
@@ -141,7 +185,13 @@ func (u *upload) linkedBy(m *commit.Member) bool { return m.External == &u.Exter
 // discard removes a value that no cell links, nor will, in the background.
 func (t *txn) discard(u *upload) {
 	u.cancel()
+	if u.ground != nil {
+		u.leave()
+	}
 	t.e.bg.Later(func(ctx context.Context) {
+		if u.ground != nil && u.ground.Wait(ctx) != nil {
+			return
+		}
 		if u.done.Wait(ctx) == nil {
 			t.e.bg.Unlink(u.name, u.value.Ref)
 		}
@@ -178,7 +228,7 @@ func (tx *Tx) bytesLocked(e *entry) (v []byte, known bool, err error) {
 	data := e.data
 	switch {
 	case e.op == opPut && e.upload != nil:
-		data = e.upload.Data
+		data = e.upload.data
 	case e.op == opPut:
 	case e.op == opDelete, e.value.Kind == cell.Absent:
 		return nil, true, backend.ErrNotFound

@@ -22,6 +22,7 @@ import (
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/backend/simulated"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/keyspace"
 )
 
 // latency is what each request takes, in virtual time.
@@ -68,7 +69,7 @@ func TestRoundTrips(t *testing.T) {
 
 func charges() []charge {
 	return slices.Concat(openings(), reads(), weakReads(), meetings(), writes(), inserts(),
-		updates(), expiries(), chains(), validations())
+		larges(), updates(), expiries(), chains(), validations())
 }
 
 // documented are the rows of docs/costs.md, with the kind that each is about and the number of
@@ -98,6 +99,8 @@ var documented = []struct {
 	{"`Insert` over a value that has expired, warm", "insert over what is due, warm", 0},
 	{"read and write a key that expires within 15 minutes, warm",
 		"update of a key that expires soon, warm", 0},
+	{"`Insert` of a value above 1 MiB", "insert of a large value", 0},
+	{"write it, warm", "write of a large value, warm", 0},
 	{"scan n keys with values, cold", "", 0},
 	{"the same, warm; or keys only", "", 0},
 	{"the same, weak, scanned lately enough", "", 0},
@@ -275,6 +278,25 @@ func inserts() []charge {
 	}
 }
 
+// larges write values that are objects of their own.
+func larges() []charge {
+	large := make([]byte, 1<<20+1)
+	insert := each(1, func(c *client, tx *strictkv.Tx, key []byte) error {
+		return tx.Insert(c.coll, key, large)
+	})
+	write := each(1, func(c *client, tx *strictkv.Tx, key []byte) error {
+		return tx.Write(c.coll, key, large)
+	})
+	return []charge{
+		{"insert of a large value", empty, insert, cost{2, 0, 0, 3, 0}},
+		{"insert of a large value over a tombstone, cold", deleted, insert, cost{3, 1, 0, 3, 0}},
+		{"write of a large value, warm", cached(1), write, cost{2, 0, 0, 2, 0}},
+		{"write of a large value, cold", stored(1), write, cost{2, 1, 0, 2, 0}},
+		{"write of a large value, absent, warm", cached(0), write, cost{2, 0, 0, 3, 0}},
+		{"write of a large value, absent, cold", empty, write, cost{3, 1, 0, 3, 0}},
+	}
+}
+
 // updates read keys and write them.
 func updates() []charge {
 	rows := []charge{
@@ -445,6 +467,9 @@ func (s *scene) intents() (n int) {
 	page, err := s.bucket.List(s.t.Context(), backend.ListOptions{Prefix: "example/+"})
 	require.NoError(s.t, err)
 	for _, o := range page.Objects {
+		if _, _, err := keyspace.ParseValue(strings.TrimPrefix(o.Name, "example/")); err == nil {
+			continue
+		}
 		object, err := s.bucket.Get(s.t.Context(), o.Name, "")
 		require.NoError(s.t, err)
 		c, err := cell.Decode(object.Data)
