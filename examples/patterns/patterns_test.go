@@ -254,7 +254,9 @@ func TestBucketsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := opened(t)
 		rate := Rate{PerSecond: 1, Burst: 2}
-		allow := func() error { return rate.Allow(t.Context(), collection(db), "alice", time.Now()) }
+		allow := func() error {
+			return rate.Allow(t.Context(), collection(db), "alice", time.Now())
+		}
 		require.NoError(t, allow())
 		require.NoError(t, allow())
 		require.ErrorIs(t, allow(), ErrTooMany)
