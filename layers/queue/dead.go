@@ -99,7 +99,9 @@ func (q *Queue) BuryUnread(ctx context.Context, id string) error {
 		if failed != nil {
 			err = failed
 		} else if idOf(item.Key) == id {
-			err = q.db.Tx(ctx, func(tx *strictkv.Tx) error { return q.buryUnread(tx, item.Key, id) })
+			err = q.db.Tx(ctx, func(tx *strictkv.Tx) error {
+				return q.buryUnread(tx, item.Key, id)
+			})
 			break
 		}
 	}
