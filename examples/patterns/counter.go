@@ -14,11 +14,18 @@ const CounterShards = 16
 
 // Add adds to a counter: to one of its keys, at random, so that writers seldom meet.
 func Add(ctx context.Context, counters *strictkv.Collection, name string, n int64) error {
-	shard, err := tuple.Tuple{name, rand.IntN(CounterShards)}.Pack()
+	return AddTo(ctx, counters, name, rand.IntN(CounterShards), n)
+}
+
+// AddTo adds to one of a counter's keys: a process that adds much may have one for itself.
+func AddTo(
+	ctx context.Context, counters *strictkv.Collection, name string, shard int, n int64,
+) error {
+	key, err := tuple.Tuple{name, shard}.Pack()
 	if err != nil {
 		return err
 	}
-	return counters.Update(ctx, shard, func(old []byte) ([]byte, error) {
+	return counters.Update(ctx, key, func(old []byte) ([]byte, error) {
 		sum := int64(0)
 		if old != nil {
 			var err error

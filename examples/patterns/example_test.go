@@ -79,19 +79,22 @@ func ExampleOnce() {
 }
 
 func ExampleCandidate() {
-	db, offices := open()
+	now := time.Now()
+	store := memory.New(memory.WithClock(func() time.Time { return now }))
+	db, err := strictkv.Open(ctx, "example", store)
+	must(err)
 	defer db.Close(ctx)
+	offices := db.Collection([]byte("offices"))
 	alice := patterns.NewCandidate(db, offices, "compactor", "alice")
 	bob := patterns.NewCandidate(db, offices, "compactor", "bob")
 
-	now := time.Now()
-	hers, err := alice.Elect(ctx, now, now.Add(time.Minute))
-	fmt.Println(hers, err)
-	_, err = bob.Elect(ctx, now, now.Add(time.Minute))
+	hers, err := alice.Elect(ctx, now.Add(time.Minute))
+	fmt.Println(hers.Number, err)
+	_, err = bob.Elect(ctx, now.Add(time.Minute))
 	fmt.Println(err)
 	now = now.Add(time.Hour) // alice has not been heard of
-	his, err := bob.Elect(ctx, now, now.Add(time.Minute))
-	fmt.Println(his, err)
+	his, err := bob.Elect(ctx, now.Add(time.Minute))
+	fmt.Println(his.Number, err)
 	work := func(tx *strictkv.Tx) error { return tx.Write(offices, []byte("work"), nil) }
 	fmt.Println(alice.Lead(ctx, hers, work))
 	fmt.Println(bob.Lead(ctx, his, work))

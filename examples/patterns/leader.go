@@ -3,8 +3,8 @@ package patterns
 import (
 	"context"
 	crand "crypto/rand"
-	"encoding/json"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/strictkv/strictkv"
@@ -13,19 +13,20 @@ import (
 // ErrDeposed: somebody else is the leader.
 var ErrDeposed = errors.New("somebody else is the leader")
 
-// Office is what a leader holds. Term grows with each change of leaders: it is the token by
-// which others refuse what a former one sends.
-type Office struct {
-	Leader string
-	Term   int64
-	Until  time.Time
+// Term is the time of one leader. Its number grows with each: it is the token by which others
+// refuse what a former one sends.
+type Term struct {
+	Number  int64
+	version strictkv.Version
 }
 
-// Candidate is a process that wants to be the leader.
+// Candidate is a process that wants to be the leader. The lease of an office is a key that
+// expires; beside it is the number of the term, which does not.
 type Candidate struct {
-	DB      *strictkv.DB
-	Offices *strictkv.Collection
-	Office  string
+	DB     *strictkv.DB
+	Leases *strictkv.Collection
+	Terms  *strictkv.Collection
+	Office string
 	// Name is that of one start of the process. A former one that stands still, and wakes up when
 	// the process has long been started again, is somebody else.
 	Name string
@@ -35,57 +36,88 @@ type Candidate struct {
 func NewCandidate(
 	db *strictkv.DB, offices *strictkv.Collection, office, name string,
 ) Candidate {
-	return Candidate{DB: db, Offices: offices, Office: office, Name: name + " " + crand.Text()}
+	return Candidate{
+		DB: db, Office: office, Name: name + " " + crand.Text(),
+		Leases: offices.Collection([]byte("leases")), Terms: offices.Collection([]byte("terms")),
+	}
 }
 
-func (c Candidate) office(tx *strictkv.Tx) (o Office, err error) {
-	value, err := tx.Read(c.Offices, []byte(c.Office))
+// holder is whose the lease is; empty if it has ended.
+func (c Candidate) holder(tx *strictkv.Tx) (string, error) {
+	name, err := tx.Read(c.Leases, []byte(c.Office))
 	if errors.Is(err, strictkv.ErrNotFound) {
-		return o, nil
+		return "", nil
 	}
-	if err != nil {
-		return o, err
-	}
-	return o, json.Unmarshal(value, &o)
+	return string(name), err
 }
 
-// Elect makes the candidate the leader until a time, or lets it stay so. It returns the term, or
-// ErrDeposed while the time of another leader has not ended.
-func (c Candidate) Elect(ctx context.Context, now, until time.Time) (term int64, err error) {
-	return strictkv.Do(ctx, c.DB, func(tx *strictkv.Tx) (int64, error) {
-		o, err := c.office(tx)
+// term is the latest, whose ever it is.
+func (c Candidate) term(tx *strictkv.Tx) (t Term, err error) {
+	item, err := tx.ReadItem(c.Terms, []byte(c.Office))
+	if errors.Is(err, strictkv.ErrNotFound) {
+		return t, nil
+	}
+	if err == nil {
+		t.version = item.Version
+		t.Number, err = strconv.ParseInt(string(item.Value), 10, 64)
+	}
+	return t, err
+}
+
+// Elect makes the candidate the leader until a time by the store's clock, or lets it stay so. It
+// returns the term, or ErrDeposed while another's lease has not ended.
+func (c Candidate) Elect(ctx context.Context, until time.Time) (t Term, err error) {
+	err = c.DB.Tx(ctx, func(tx *strictkv.Tx) error {
+		holder, err := c.holder(tx)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if o.Leader != c.Name {
-			if now.Before(o.Until) {
-				return 0, ErrDeposed
+		if holder != "" && holder != c.Name {
+			return ErrDeposed
+		}
+		if holder == "" {
+			last, err := c.term(tx)
+			if err != nil {
+				return err
 			}
-			o.Leader = c.Name
-			o.Term++
+			number := strconv.AppendInt(nil, last.Number+1, 10)
+			if err := tx.Write(c.Terms, []byte(c.Office), number); err != nil {
+				return err
+			}
 		}
-		o.Until = until
-		value, err := json.Marshal(o)
+		return tx.Write(c.Leases, []byte(c.Office), []byte(c.Name), strictkv.ExpireAt(until))
+	})
+	if err != nil {
+		return t, err
+	}
+	return strictkv.DoView(ctx, c.DB, func(tx *strictkv.Tx) (Term, error) {
+		holder, err := c.holder(tx)
+		if err == nil && holder != c.Name { // it has ended already
+			err = ErrDeposed
+		}
 		if err != nil {
-			return 0, err
+			return Term{}, err
 		}
-		return o.Term, tx.Write(c.Offices, []byte(c.Office), value)
+		return c.term(tx)
 	})
 }
 
 // Lead runs a transaction that commits only if nobody else has become the leader since a
 // term began. No clock decides that.
-func (c Candidate) Lead(
-	ctx context.Context, term int64, f func(tx *strictkv.Tx) error,
-) error {
-	return c.DB.Tx(ctx, func(tx *strictkv.Tx) error {
-		o, err := c.office(tx)
-		if err != nil {
+func (c Candidate) Lead(ctx context.Context, t Term, f func(tx *strictkv.Tx) error) error {
+	if t == (Term{}) { // nobody was elected for it
+		return ErrDeposed
+	}
+	deposed := false
+	err := c.DB.Tx(ctx, func(tx *strictkv.Tx) error {
+		err := tx.Require(c.Terms, []byte(c.Office), t.version)
+		if deposed = errors.Is(err, strictkv.ErrVersion); err != nil {
 			return err
-		}
-		if o.Term != term {
-			return ErrDeposed
 		}
 		return f(tx)
 	})
+	if deposed {
+		return ErrDeposed
+	}
+	return err
 }

@@ -166,9 +166,9 @@ func TestLeaders(t *testing.T) {
 	var mu sync.Mutex // guards terms
 	together(t, func(ctx context.Context, db *strictkv.DB, h, turn int) {
 		c, log := collection(db), db.Collection([]byte("log"))
-		now := time.Now().Add(time.Duration(h) * time.Second) // clocks differ
-		me := Candidate{DB: db, Offices: c, Office: "office", Name: fmt.Sprint("handle ", h)}
-		term, err := me.Elect(ctx, now, now.Add(3*time.Second))
+		me := NewCandidate(db, c, "office", "")
+		me.Name = fmt.Sprint("handle ", h)
+		term, err := me.Elect(ctx, time.Now().Add(3*time.Second))
 		if errors.Is(err, ErrDeposed) {
 			time.Sleep(time.Second)
 			return
@@ -177,9 +177,9 @@ func TestLeaders(t *testing.T) {
 			return
 		}
 		mu.Lock()
-		leader, known := terms[term]
+		leader, known := terms[term.Number]
 		assert.True(t, !known || leader == h, "two leaders in one term")
-		terms[term] = h
+		terms[term.Number] = h
 		mu.Unlock()
 		time.Sleep(time.Duration(turn%6) * time.Second)
 		err = me.Lead(ctx, term, func(tx *strictkv.Tx) error {
@@ -187,8 +187,8 @@ func TestLeaders(t *testing.T) {
 			if err != nil && !errors.Is(err, strictkv.ErrNotFound) {
 				return err
 			}
-			assert.LessOrEqual(t, string(last), fmt.Sprintf("%08d", term))
-			return tx.Write(log, []byte("term"), fmt.Appendf(nil, "%08d", term))
+			assert.LessOrEqual(t, string(last), fmt.Sprintf("%08d", term.Number))
+			return tx.Write(log, []byte("term"), fmt.Appendf(nil, "%08d", term.Number))
 		})
 		if !errors.Is(err, ErrDeposed) {
 			assert.NoError(t, err)
@@ -200,20 +200,28 @@ func TestLeaders(t *testing.T) {
 // TestLeaderStartedAgain: one that stood still while it was started again is not the leader any
 // more.
 func TestLeaderStartedAgain(t *testing.T) {
-	db, now := opened(t), time.Now()
-	former := NewCandidate(db, collection(db), "office", "host")
-	term, err := former.Elect(t.Context(), now, now.Add(time.Minute))
-	require.NoError(t, err)
-	again := NewCandidate(db, collection(db), "office", "host")
-	_, err = again.Elect(t.Context(), now, now.Add(time.Minute))
-	require.ErrorIs(t, err, ErrDeposed, "its lease is another's")
-	now = now.Add(time.Hour)
-	next, err := again.Elect(t.Context(), now, now.Add(time.Minute))
-	require.NoError(t, err)
-	assert.Greater(t, next, term)
-	work := func(*strictkv.Tx) error { return nil }
-	require.ErrorIs(t, former.Lead(t.Context(), term, work), ErrDeposed)
-	require.NoError(t, again.Lead(t.Context(), next, work))
+	synctest.Test(t, func(t *testing.T) {
+		db := opened(t)
+		work := func(*strictkv.Tx) error { return nil }
+		soon := func() time.Time { return time.Now().Add(time.Minute) }
+		former := NewCandidate(db, collection(db), "office", "host")
+		require.ErrorIs(t, former.Lead(t.Context(), Term{}, work), ErrDeposed, "not elected")
+		term, err := former.Elect(t.Context(), soon())
+		require.NoError(t, err)
+		again := NewCandidate(db, collection(db), "office", "host")
+		_, err = again.Elect(t.Context(), soon())
+		require.ErrorIs(t, err, ErrDeposed, "its lease is another's")
+		time.Sleep(30 * time.Second)
+		renewed, err := former.Elect(t.Context(), soon())
+		require.NoError(t, err)
+		assert.Equal(t, term, renewed)
+		time.Sleep(2 * time.Minute)
+		next, err := again.Elect(t.Context(), soon())
+		require.NoError(t, err)
+		assert.Greater(t, next.Number, term.Number)
+		require.ErrorIs(t, former.Lead(t.Context(), term, work), ErrDeposed)
+		require.NoError(t, again.Lead(t.Context(), next, work))
+	})
 }
 
 // TestRateLimit: no more get through than tokens have flowed.
@@ -239,6 +247,29 @@ func TestRateLimit(t *testing.T) {
 	}, func(context.Context, *strictkv.DB) { passed = time.Since(began) })
 	assert.GreaterOrEqual(t, allowed, 5)
 	assert.LessOrEqual(t, float64(allowed), 5+2*passed.Seconds())
+}
+
+// TestBucketsEnd: of those whom nobody has heard of for long nothing is left.
+func TestBucketsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := opened(t)
+		rate := Rate{PerSecond: 1, Burst: 2}
+		allow := func() error {
+			return rate.Allow(t.Context(), collection(db), "alice", time.Now())
+		}
+		require.NoError(t, allow())
+		require.NoError(t, allow())
+		require.ErrorIs(t, allow(), ErrTooMany)
+		time.Sleep(unusedFor)
+		_, err := collection(db).Read(t.Context(), []byte("alice"))
+		require.NoError(t, err)
+		time.Sleep(2 * time.Second)
+		_, err = collection(db).Read(t.Context(), []byte("alice"))
+		require.ErrorIs(t, err, strictkv.ErrNotFound)
+		require.NoError(t, allow())
+		require.NoError(t, allow())
+		require.ErrorIs(t, allow(), ErrTooMany)
+	})
 }
 
 // TestEvents: each event was decided on with all before it known.

@@ -29,8 +29,7 @@ var (
 	errDenied = errors.New("no such account, password or session")
 )
 
-// account is a value of accounts, session one of sessions; profile is what its owner sees of an
-// account. The payload of a job says what to do, and with which account or session.
+// account is a value of accounts; profile is what its owner sees of it.
 type (
 	account struct {
 		ID, Mail   string
@@ -40,10 +39,6 @@ type (
 		ID, Mail string
 		Messages []string
 	}
-	session struct {
-		Account string
-		Expires time.Time
-	}
 )
 
 type service struct {
@@ -51,7 +46,7 @@ type service struct {
 	lasts    time.Duration        // a session
 	accounts *strictkv.Collection // by id
 	mails    *strictkv.Collection // ids of accounts, by mail address
-	sessions *strictkv.Collection // by token
+	sessions *strictkv.Collection // ids of accounts, by token
 	messages *strictkv.Collection // by account and job: what jobs have left
 	jobs     *queue.Queue
 }
@@ -91,12 +86,12 @@ func (s *service) signUp(ctx context.Context, mail, password string) (id string,
 	}
 	return a.ID, s.db.Tx(ctx, func(tx *strictkv.Tx) error {
 		taken := tx.Insert(s.mails, []byte(mail), []byte(a.ID))
-		_, err := s.jobs.EnqueueTx(tx, []byte("welcome "+a.ID))
+		_, err := s.jobs.EnqueueTx(tx, []byte(a.ID))
 		return errors.Join(taken, err, write(tx, s.accounts, a.ID, a))
 	})
 }
 
-// logIn begins a session, and enqueues its end.
+// logIn begins a session, which ends by itself.
 func (s *service) logIn(ctx context.Context, mail, password string) (token string, err error) {
 	a, err := strictkv.DoView(ctx, s.db, func(tx *strictkv.Tx) (account, error) {
 		id, err := tx.Read(s.mails, []byte(mail))
@@ -113,25 +108,21 @@ func (s *service) logIn(ctx context.Context, mail, password string) (token strin
 		return "", errors.Join(err, errDenied)
 	}
 	token = rand.Text()
-	return token, s.db.Tx(ctx, func(tx *strictkv.Tx) error {
-		x := session{Account: a.ID, Expires: time.Now().Add(s.lasts)}
-		_, err := s.jobs.EnqueueTx(tx, []byte("expire "+token), queue.At(x.Expires))
-		return errors.Join(err, write(tx, s.sessions, token, x))
-	})
+	end := strictkv.ExpireAt(time.Now().Add(s.lasts))
+	return token, s.sessions.Write(ctx, []byte(token), []byte(a.ID), end)
 }
 
-// who is the account of a session, with its messages. A session that has expired is none,
-// whether its key is there or not.
+// who is the account of a session, with its messages.
 func (s *service) who(ctx context.Context, token string) (profile, error) {
 	return strictkv.DoView(ctx, s.db, func(tx *strictkv.Tx) (p profile, err error) {
-		x, err := read[session](tx, s.sessions, token)
-		if errors.Is(err, strictkv.ErrNotFound) || err == nil && !time.Now().Before(x.Expires) {
+		id, err := tx.Read(s.sessions, []byte(token))
+		if errors.Is(err, strictkv.ErrNotFound) {
 			return p, errDenied
 		} else if err != nil {
 			return p, err
 		}
-		a, err := read[account](tx, s.accounts, x.Account)
-		p.ID, p.Mail = x.Account, a.Mail
+		a, err := read[account](tx, s.accounts, string(id))
+		p.ID, p.Mail = a.ID, a.Mail
 		for m, failed := range tx.Scan(s.messages, strictkv.Prefix([]byte(a.ID+"/"))) {
 			p.Messages, err = append(p.Messages, string(m.Value)), errors.Join(err, failed)
 		}
@@ -139,18 +130,15 @@ func (s *service) who(ctx context.Context, token string) (profile, error) {
 	})
 }
 
-// work does a job. What it leaves is written in the transaction that completes it: once.
+// work welcomes the account that is a job's payload. What it leaves is written in the transaction
+// that completes the job: once.
 func (s *service) work(ctx context.Context, j *queue.Job) error {
-	what, id, _ := strings.Cut(string(j.Payload), " ")
 	return s.db.Tx(ctx, func(tx *strictkv.Tx) error {
 		if err := j.CompleteTx(tx); err != nil {
 			return err
 		}
-		if what == "expire" {
-			return tx.Delete(s.sessions, []byte(id))
-		}
-		a, err := read[account](tx, s.accounts, id)
-		key, text := []byte(id+"/"+j.ID), []byte("Welcome, "+a.Mail)
+		a, err := read[account](tx, s.accounts, string(j.Payload))
+		key, text := []byte(a.ID+"/"+j.ID), []byte("Welcome, "+a.Mail)
 		return errors.Join(err, tx.Insert(s.messages, key, text))
 	})
 }

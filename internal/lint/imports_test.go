@@ -145,6 +145,10 @@ var directions = []row{
 		"internal/cache", "internal/cell", "internal/cleanup", "internal/contention",
 		"internal/resolve", "internal/seam", "internal/store", "internal/txid",
 	}, "it opens what the tests of several packages share, and knows nothing above"},
+	{"internal/sim/program", []string{
+		".", "internal/history", "internal/seam", "internal/sim/baton", "examples/patterns",
+		"layers/queue",
+	}, "workloads are users' programs, some of them word for word, whose clients are recorded"},
 	{"internal/sim/...", []string{
 		".", "backend", "backend/memory", "backend/faulty", "cache", "testing", "internal/history",
 		testify, "internal/seam", "internal/cell", "internal/txid", "internal/keyspace",

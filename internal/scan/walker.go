@@ -61,6 +61,7 @@ type Walker struct {
 	bytes  int64 // of ahead
 	live   int   // of ahead and listed: may have a value
 	passed int   // cells with a value that were returned
+	missed int   // cells that looked as if they had one, since the last that did
 	names  int   // listed so far
 	at     time.Time
 	asking seam.Event
@@ -148,8 +149,12 @@ func (w *Walker) land(f *flight) (Item, bool, error) {
 	if f.hopeful {
 		w.live--
 	}
-	if f.PresentAt(w.st.Clock()) {
+	switch {
+	case f.PresentAt(w.st.Clock()):
 		w.passed++
+		w.missed = 0
+	case f.hopeful:
+		w.missed++
 	}
 	w.fillLocked(false)
 	return f.Item, true, nil
@@ -190,7 +195,10 @@ func (w *Walker) Listed() int {
 
 // fillLocked puts cells into flight while there is room, and asks for the next page when
 // few are left. With as many as the limit asks for, it goes on only if the consumer wants one
-// more: it may have use for none of those. The caller holds w.mu.
+// more: it may have use for none of those. Each cell in a row that had no value after all, since
+// that was due or never committed, lets it go on by one: so however many of them there are, it
+// takes the logarithm of their number of rounds, and reads twice as many at most. The caller
+// holds w.mu.
 func (w *Walker) fillLocked(wanted bool) {
 	if w.stopped {
 		return
@@ -210,7 +218,7 @@ func (w *Walker) fillLocked(wanted bool) {
 
 // roomLocked reports whether one more cell may be put into flight. The caller holds w.mu.
 func (w *Walker) roomLocked(f *Found, wanted bool) bool {
-	if w.limit > 0 && w.passed+len(w.ahead) >= w.limit {
+	if w.limit > 0 && w.passed+len(w.ahead) >= w.limit+w.missed {
 		return wanted && len(w.ahead) == 0
 	}
 	return len(w.ahead) == 0 || len(w.ahead) < aheadMax && w.bytes+f.Size <= aheadBytes
@@ -219,7 +227,7 @@ func (w *Walker) roomLocked(f *Found, wanted bool) bool {
 // enoughLocked reports whether the cells that are listed may be all that are wanted. The
 // caller holds w.mu.
 func (w *Walker) enoughLocked(wanted bool) bool {
-	return w.limit > 0 && (w.live > 0 || !wanted) && w.passed+w.live >= w.limit
+	return w.limit > 0 && (w.live > 0 || !wanted) && w.passed+w.live >= w.limit+w.missed
 }
 
 // startLocked begins to read what the listing does not tell. The caller holds w.mu.

@@ -187,6 +187,29 @@ func TestWalkReadsNoMoreThanTheLimit(t *testing.T) {
 	})
 }
 
+// A scan of the first value that finds many that are due before it reads ever more of them at once,
+// and no more than twice as many as there are.
+func TestWalkReadsAheadOverWhatIsDue(t *testing.T) {
+	for _, x := range []struct{ due, limit, rounds int }{
+		{0, 1, 2}, {10, 1, 8}, {1000, 1, 20}, {1000, 10, 20},
+	} {
+		t.Run(fmt.Sprint(x.due, " due, limit ", x.limit), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				keys := w.fill(2*x.due + 100)
+				for _, key := range keys[:x.due] {
+					w.expire(key)
+				}
+				got, _, d := w.walk(scan.Range{Interval: w.interval("", ""), Limit: x.limit})
+				assert.Equal(t, keys[x.due:x.due+x.limit], got)
+				_, gets := w.net.reset()
+				assert.LessOrEqual(t, int(d/latency), x.rounds)
+				assert.LessOrEqual(t, gets, 2*x.due+x.limit)
+				t.Logf("%d due: %d rounds, %d reads", x.due, int(d/latency), gets)
+			})
+		})
+	}
+}
+
 func TestWalkKeepsToItsBounds(t *testing.T) {
 	inWorld(t, func(w *world) {
 		big := strings.Repeat("x", 1<<20)

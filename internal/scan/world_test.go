@@ -143,6 +143,14 @@ func (w *world) write(key, value string) {
 	w.put(key, cell.Write(c, cell.Fold{}, w.tx(), cell.Put, inline(value)))
 }
 
+// expire makes the value of a key one that is due.
+func (w *world) expire(key string) {
+	c, _ := w.cell(key)
+	v := inline("due")
+	v.Expires = 1
+	w.put(key, cell.Write(c, cell.Fold{}, w.tx(), cell.Put, v))
+}
+
 // remove makes a tombstone.
 func (w *world) remove(key string) {
 	c, _ := w.cell(key)
@@ -202,7 +210,7 @@ func (w *world) walk(r scan.Range) (keys, values []string, d time.Duration) {
 		if !ok {
 			break
 		}
-		if !item.Present() {
+		if !item.PresentAt(w.st.Clock()) {
 			continue
 		}
 		key, err := w.path.Key(item.Name)

@@ -1,6 +1,6 @@
 package sim_test
 
-// bug is a change of the engine's source that breaks a rule of the protocol.
+// bug is a change of source that breaks a rule: of the protocol, of a layer, or of a pattern.
 type bug struct {
 	name, file, good, bad string
 	// workload, if not empty, is the only one in which the rule matters.
@@ -497,5 +497,68 @@ var bugs = []bug{
 		"an instant found although something has changed", "internal/scan/validate.go",
 		`		if !quiet[i] || p.moved {`,
 		`		if _, _ = i, p; false {`, "range",
+	},
+	{
+		"a mail address written without a look", "examples/patterns/index.go",
+		`tx.Insert(s.ByMail,`, `tx.Write(s.ByMail,`, "unique",
+	},
+	{
+		"an index entry left behind", "examples/patterns/index.go",
+		`tx.Delete(s.ByCity, city),`, `tx.Delete(s.ByCity, city[:1]),`, "unique",
+	},
+	{
+		"an answer looked up before the transaction", "examples/patterns/once.go",
+		`answer, err := tx.Read(answers, []byte(request))`,
+		`answer, err := answers.Read(ctx, []byte(request))`, "once",
+	},
+	{
+		"a counter read before the transaction", "examples/patterns/counter.go",
+		`	return counters.Update(ctx, key, func(old []byte) ([]byte, error) {`,
+		`	return func(
+		ctx context.Context, key []byte, f func(old []byte) ([]byte, error),
+	) error {
+		old, _ := counters.Read(ctx, key)
+		sum, err := f(old)
+		if err != nil {
+			return err
+		}
+		return counters.Write(ctx, key, sum)
+	}(ctx, key, func(old []byte) ([]byte, error) {`, "shards",
+	},
+	{
+		"a leader that requires nothing", "examples/patterns/leader.go",
+		`err := tx.Require(c.Terms, []byte(c.Office), t.version)`,
+		`var err error`, "expire-leader",
+	},
+	{
+		"a leader elected into another's term", "examples/patterns/leader.go",
+		`if holder != "" && holder != c.Name {`, `if false {`, "expire-leader",
+	},
+	{
+		"a bucket read before the transaction", "examples/patterns/rate.go",
+		`value, err := tx.Read(buckets, []byte(who))`,
+		`value, err := buckets.Read(ctx, []byte(who))`, "expire-rate",
+	},
+	{
+		"an event written over another", "examples/patterns/events.go",
+		`return tx.Insert(events, key, event)`, `return tx.Write(events, key, event)`, "events",
+	},
+	{
+		"a job claimed whose lease lasts", "layers/queue/job.go",
+		`	case r.leased(now):`, `	case false:`, "jobs",
+	},
+	{
+		"a job completed that is another's", "layers/queue/job.go",
+		`(key == nil || r.token != j.token) {`, `key == nil {`, "jobs",
+	},
+	{
+		"a job that moves and stays", "layers/queue/job.go",
+		`	if err := tx.Delete(q.jobs, from); err != nil {`,
+		`	if err := error(nil); err != nil {`, "jobs",
+	},
+	{
+		"a dead letter that is still a job", "layers/queue/dead.go",
+		`	if err := tx.Delete(q.jobs, key); err != nil {`,
+		`	if err := error(nil); err != nil {`, "jobs",
 	},
 }

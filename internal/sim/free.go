@@ -40,7 +40,7 @@ func RunFree(cfg Config) error {
 		})
 	}
 	wg.Wait()
-	f.process(f.store, []*program.Client{program.Last(len(all), len(f.params.keys))})
+	f.process(f.store, []*program.Client{program.Last(cfg.Workload, len(all), len(f.params.keys))})
 	return f.ledger.Judge()
 }
 

@@ -209,7 +209,7 @@ func (s *Sim) play() error {
 		return err
 	}
 	limit := s.world.Now() + 4*s.params.patience + 2*time.Minute
-	s.launch([]*program.Client{program.Last(len(s.clients), len(s.params.keys))})
+	s.launch([]*program.Client{program.Last(s.cfg.Workload, len(s.clients), len(s.params.keys))})
 	if err := s.loop("last client", finished); err != nil {
 		return err
 	}

@@ -82,8 +82,9 @@ func (s *Store) upload(
 		s.counts.BytesWritten.Add(int64(len(data)))
 		sent := s.rt.Now()
 		at, err = s.backend.Put(ctx, s.FullName(name), data, backend.IfAbsent())
-		s.cache.Saw(at.Time, sent, s.rt.Now())
 		switch classify(err) {
+		case Applied:
+			s.cache.Saw(at.Time, sent, s.rt.Now())
 		case Refused: // nobody else uses the name: an earlier copy has landed
 			if at, err = s.stampOf(ctx, name); err == nil && at.Version == "" {
 				err = fmt.Errorf("%w: the value vanished", backend.ErrUnavailable)
@@ -255,7 +256,9 @@ func (s *Store) StoreTime(ctx context.Context) (time.Time, error) {
 		if err != nil && classify(err) != Refused { // refused: an earlier copy has landed
 			return err
 		}
-		s.cache.Saw(made.Time, sent, s.rt.Now())
+		if err == nil { // a refusal without a time does not say that the store tells none
+			s.cache.Saw(made.Time, sent, s.rt.Now())
+		}
 		s.counts.Lists.Add(1)
 		page, err := s.backend.List(ctx, backend.ListOptions{Prefix: s.FullName(name), Limit: 1})
 		if err != nil {

@@ -272,6 +272,31 @@ func TestWhoCountsHisAttemptsSharesNoTurn(t *testing.T) {
 	})
 }
 
+// What one of a group writes that is due already is absent to the next, in each run of its
+// function: so no value ends while the group commits, and it needs one attempt.
+func TestAGroupSeesNoneOfWhatIsDue(t *testing.T) {
+	inWorld(t, func(w *world) {
+		h := w.handle()
+		h.busy("=a")
+		runs, puts := 0, h.puts()
+		ends := func(tx *txn.Tx) error { return tx.Write("=a", []byte("due"), 1) }
+		looks := func(tx *txn.Tx) error {
+			v, err := tx.Read("=a")
+			if runs++; runs > 1 { // first it gets into line, with what was there before
+				assert.ErrorIs(t, err, backend.ErrNotFound, "%s", v)
+			}
+			return tx.Write("=a", []byte("new"), 0)
+		}
+		for _, err := range h.all(ends, looks) {
+			require.NoError(t, err)
+		}
+		assert.Equal(t, []int{2, 1}, []int{runs, h.puts() - puts})
+		assert.EqualValues(t, 2, h.engine.Stats().Grouped.Load())
+		got, _ := h.read("=a")
+		assert.Equal(t, "new", got)
+	})
+}
+
 // If a stranger refuses the group's write, all functions are run again.
 func TestAGroupIsRunAgain(t *testing.T) {
 	inWorld(t, func(w *world) {

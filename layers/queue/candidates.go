@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -33,6 +34,7 @@ type candidates struct {
 	turn chan struct{} // holds one value: who takes it may list
 
 	mu     sync.Mutex // guards all below
+	rand   *rand.Rand
 	keys   [][]byte
 	listed time.Time // when the listing began
 	more   bool      // it has not found all
@@ -45,10 +47,13 @@ type candidates struct {
 	unread error
 }
 
-func newCandidates() candidates {
+func newCandidates(seed token) candidates {
+	r := rand.New(rand.NewPCG(
+		binary.BigEndian.Uint64(seed[:]), binary.BigEndian.Uint64(seed[8:]),
+	))
 	return candidates{
-		turn: make(chan struct{}, 1), skip: map[string]time.Time{},
-		passed: passedMax + rand.IntN(passedMax),
+		turn: make(chan struct{}, 1), skip: map[string]time.Time{}, rand: r,
+		passed: passedMax + r.IntN(passedMax),
 	}
 }
 
@@ -137,7 +142,7 @@ func (c *candidates) found(at time.Time, keys [][]byte, more bool) {
 		return
 	}
 	c.crowd--
-	rand.Shuffle(len(c.keys), func(i, k int) { c.keys[i], c.keys[k] = c.keys[k], c.keys[i] })
+	c.rand.Shuffle(len(c.keys), func(i, k int) { c.keys[i], c.keys[k] = c.keys[k], c.keys[i] })
 }
 
 // candidate returns the key of a job that may be claimed. If there is none among those found,
@@ -211,6 +216,6 @@ func (c *candidates) pays(passed int) bool {
 	if passed < c.passed {
 		return false
 	}
-	c.passed = passedMax + rand.IntN(passedMax)
+	c.passed = passedMax + c.rand.IntN(passedMax)
 	return true
 }

@@ -37,6 +37,12 @@ func claimed(q *queue.Queue, payload string) *queue.Job {
 	return job
 }
 
+// damage leaves something in the example's queue that is no job.
+func damage(db *strictkv.DB) {
+	jobs := db.Collection([]byte("mail")).Collection([]byte("jobs"))
+	must(jobs.Write(ctx, []byte("\x00\x00\x00\x00\x00\x00\x00\x00job 1"), []byte("\x01torn")))
+}
+
 func ExampleNew() {
 	db, err := strictkv.Open(ctx, "example", memory.New())
 	must(err)
@@ -230,6 +236,31 @@ func ExampleQueue_Dead() {
 		fmt.Println(string(letter.Payload), letter.Attempts, err)
 	}
 	// Output: to nobody 1 <nil>
+}
+
+func ExampleQueue_Unread() {
+	q, db := example(queue.Options{})
+	defer db.Close(ctx)
+	damage(db)
+	for job, err := range q.Unread(ctx) {
+		fmt.Println(job.ID, errors.Is(job.Damage, strictkv.ErrCorrupt), err)
+	}
+	// Output: job 1 true <nil>
+}
+
+func ExampleQueue_BuryUnread() {
+	q, db := example(queue.Options{})
+	defer db.Close(ctx)
+	damage(db)
+	_, err := q.Claim(ctx)
+	fmt.Println(err)
+	must(q.BuryUnread(ctx, "job 1"))
+	for letter, err := range q.Dead(ctx) {
+		fmt.Printf("%s: %q %v\n", letter.ID, letter.Payload, err)
+	}
+	// Output:
+	// claim: queue: the value of job job 1 is damaged: corrupt object
+	// job 1: "\x01torn" <nil>
 }
 
 func ExampleQueue_Revive() {

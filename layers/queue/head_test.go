@@ -43,7 +43,7 @@ func TestHeadStopsAtAJob(t *testing.T) {
 // TestCandidates: what one listing has found is shared, and nobody is told that there is nothing
 // while it has not found all.
 func TestCandidates(t *testing.T) {
-	c, at := newCandidates(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	c, at := newCandidates(token{}), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	assert.Nil(t, c.take(at))
 	c.found(at, [][]byte{[]byte("a")}, true)
 	assert.False(t, c.since(at.Add(-1)), "there may be more")

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -73,7 +72,7 @@ func (j *Job) Deadline() time.Time {
 //
 // A job that can't be read, because it is damaged or of a later version, is passed over for
 // LeaseMax. When nothing else is due, Claim returns its error once instead of ErrEmpty:
-// strictkv.ErrCorrupt or strictkv.ErrFormat.
+// strictkv.ErrCorrupt or strictkv.ErrFormat. BuryUnread takes it out of the way.
 func (q *Queue) Claim(ctx context.Context) (*Job, error) {
 	for since, tries := q.o.Now(), 0; ; tries++ {
 		key, err := q.candidate(ctx, since)
@@ -113,7 +112,9 @@ func (q *Queue) claim(ctx context.Context, key []byte) (j *Job, until time.Time,
 		return nil, until, err
 	}
 	j = &Job{ID: id, q: q, keys: [][]byte{key}}
-	_, _ = rand.Read(j.token[:]) // never fails
+	if j.token, err = draw(q.o.Rand); err != nil {
+		return nil, until, err
+	}
 	for range doubtsMax {
 		until, err = strictkv.Do(ctx, q.db, j.take)
 		if !errors.Is(err, strictkv.ErrInDoubt) || ctx.Err() != nil {

@@ -37,8 +37,10 @@ package queue
 import (
 	"context"
 	"crypto/rand"
+	"encoding/base32"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/strictkv/strictkv"
@@ -90,6 +92,10 @@ type Options struct {
 	Poll time.Duration
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// Rand is where ids, the tokens of leases, and choices among jobs come from; nil is
+	// crypto/rand.Reader. It is for tests that are to repeat: two queues with equal bytes would
+	// take each other's jobs. It must be safe for concurrent use.
+	Rand io.Reader
 }
 
 // DefaultBackoff is a second after the first attempt, twice as long after each further one,
@@ -111,7 +117,8 @@ type Queue struct {
 }
 
 // New returns the queue in a collection, which it has for itself. The queue needs no creation.
-// db is the handle that the collection is of. It sends no request. Errors: strictkv.ErrInvalid.
+// db is the handle that the collection is of. It sends no request. Errors: strictkv.ErrInvalid,
+// those of Options.Rand.
 func New(db *strictkv.DB, c *strictkv.Collection, o Options) (*Queue, error) {
 	switch {
 	case db == nil || c == nil:
@@ -138,11 +145,29 @@ func New(db *strictkv.DB, c *strictkv.Collection, o Options) (*Queue, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	seed, err := draw(o.Rand)
+	if err != nil {
+		return nil, err
+	}
 	return &Queue{
 		db: db, o: o, top: c, jobs: c.Collection([]byte("jobs")),
-		dying: c.Collection([]byte("dead")), ready: newCandidates(),
+		dying: c.Collection([]byte("dead")), ready: newCandidates(seed),
 	}, nil
 }
+
+// draw draws a token.
+func draw(r io.Reader) (t token, err error) {
+	if _, err = io.ReadFull(r, t[:]); err != nil {
+		err = fmt.Errorf("queue: draw random bytes: %w", err)
+	}
+	return t, err
+}
+
+// ids are what the text of an id is made of.
+var ids = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 // EnqueueOption configures one Enqueue.
 type EnqueueOption func(*time.Time)
@@ -191,7 +216,11 @@ func (q *Queue) EnqueueTx(
 		}
 		opt(&due)
 	}
-	id = rand.Text()
+	unique, err := draw(q.o.Rand)
+	if err != nil {
+		return "", fmt.Errorf("enqueue: %w", err)
+	}
+	id = ids.EncodeToString(unique[:])
 	if _, err := q.place(tx, id, record{due: due, enqueued: now, payload: payload}); err != nil {
 		return "", fmt.Errorf("enqueue: %w", err)
 	}

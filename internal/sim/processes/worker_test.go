@@ -172,6 +172,7 @@ func (w worker) client(id int) *program.Client {
 	fits := slices.DeleteFunc(program.Names(), func(name string) bool {
 		return program.Workloads[name].KeysMin > len(w.Place.Keys) ||
 			program.Expires(name) || // diaries don't tell when values do
+			program.Workloads[name].Judged() ||
 			w.Exact && slices.Contains(blind, name)
 	})
 	r := baton.Derive(w.Seed, 7, uint64(id))

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/examples/patterns"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sim/baton"
+	"github.com/strictkv/strictkv/layers/queue"
 )
 
 // Client is a program that runs transactions one after another. It outlives the
@@ -19,6 +21,7 @@ type Client struct {
 	txs   []int // numbers of the transactions to run
 	next  int   // of txs
 	do    func(x *session, r *baton.Source)
+	judge func(x *session)
 	under atomic.Int32 // transactions under way
 }
 
@@ -30,7 +33,7 @@ func Deal(workload string, n, txs int, skip map[int]bool) []*Client {
 	for i := range all {
 		all[i] = &Client{id: i, do: w.do}
 	}
-	for i := range txs * w.Deep {
+	for i := range txs * max(w.Deep, 1) {
 		if c := all[i%n]; !skip[i] {
 			c.txs = append(c.txs, i)
 		}
@@ -38,10 +41,11 @@ func Deal(workload string, n, txs int, skip map[int]bool) []*Client {
 	return all
 }
 
-// Last is the client that comes after all others: it checks the database, reads and
-// writes each of n keys, and reads all of them at once.
-func Last(id, n int) *Client {
-	return &Client{id: id, txs: make([]int, n), do: (*session).settle}
+// Last is the client that comes after all others of a workload: it checks the database, reads and
+// writes each of n keys, reads all of them at once, and judges what that workload is for.
+func Last(workload string, id, n int) *Client {
+	judge := Workloads[workload].judge
+	return &Client{id: id, txs: make([]int, n), do: (*session).settle, judge: judge}
 }
 
 // Done reports whether the client has run all its transactions.
@@ -78,6 +82,11 @@ type session struct {
 	db   *strictkv.DB
 	coll *strictkv.Collection
 	ctx  context.Context
+
+	// What this start of the process has for patterns.
+	office patterns.Candidate
+	term   patterns.Term
+	jobs   *queue.Queue
 }
 
 // transact runs one transaction and records it.
@@ -125,4 +134,32 @@ func (x *session) run(r *Record, fn func(t *tx) error) func(*strictkv.Tx) error 
 		}
 		return fn(&tx{Tx: t, x: x, r: r})
 	}
+}
+
+// inspect checks the whole database while others use it.
+func (x *session) inspect(_ *baton.Source) {
+	report, err := x.db.Check(x.ctx, strictkv.CheckOptions{})
+	if len(report.Problems) > 0 {
+		x.l.Fail("check: %v (%v)", report.Problems, err)
+	}
+}
+
+// settle checks the database, and reads and writes each key, at the end of all.
+func (x *session) settle(r *baton.Source) {
+	if x.next == 0 {
+		x.inspect(r)
+	}
+	k := x.keys()[x.next]
+	x.transact(x.ctx, "settle", func(t *tx) error { return t.increment(k) })
+	if x.next < len(x.keys())-1 {
+		return
+	}
+	x.look(x.ctx, 0, func(t *tx) error {
+		_, err := t.readAll(x.keys())
+		return err
+	})
+	if x.judge != nil {
+		x.judge(x)
+	}
+	x.inspect(r)
 }

@@ -37,6 +37,7 @@ type Ledger struct {
 	values  int
 	records []*Record
 	expires map[string]time.Time // values that were to expire
+	facts   facts
 	err     error
 }
 

@@ -15,7 +15,7 @@ import (
 type Workload struct {
 	// KeysMin and KeysMax bound the number of keys.
 	KeysMin, KeysMax int
-	// Deep multiplies the number of transactions.
+	// Deep multiplies the number of transactions; 0 is 1.
 	Deep int
 	// Sweeps says that the clients sweep, and that in the end no garbage must be left.
 	Sweeps bool
@@ -25,45 +25,60 @@ type Workload struct {
 	Late bool
 	// do runs one transaction, or a few.
 	do func(x *session, r *baton.Source)
+	// judge, if not nil, judges in the end what the workload is for.
+	judge func(x *session)
 }
+
+// Judged reports whether what its clients know judges a workload: then all must be in one
+// process, of the real ones.
+func (w Workload) Judged() bool { return w.judge != nil }
 
 // Workloads are all kinds of programs, by name.
 var Workloads map[string]Workload
 
 func init() { // they refer to each other
 	Workloads = map[string]Workload{
-		"counter":  {1, 3, 1, false, false, false, (*session).count},
-		"bank":     {2, 6, 1, false, false, false, (*session).transfer},
-		"skew":     {2, 4, 1, false, false, false, (*session).skew},
-		"ring":     {3, 8, 1, false, false, false, (*session).ring},
-		"snapshot": {2, 6, 1, false, false, false, (*session).snapshot},
-		"blind":    {1, 4, 1, false, false, false, (*session).blind},
-		"locks":    {2, 5, 1, false, false, false, (*session).locks},
-		"chain":    {1, 4, 1, false, false, false, (*session).chain},
-		"long":     {2, 4, 1, false, false, false, (*session).long},
-		"cancel":   {1, 5, 1, false, false, false, (*session).cancelled},
-		"wide":     {10, 16, 1, false, false, false, (*session).wide},
-		"hot":      {6, 12, 1, false, false, false, (*session).hot},
-		"crowd":    {1, 4, 1, false, false, false, (*session).crowd},
-		"escalate": {4, 6, 2, false, false, false, (*session).escalate},
-		"mix":      {1, 12, 1, false, false, false, (*session).mix},
-		"deep":     {1, 4, 6, false, false, false, (*session).deep},
-		"marks":    {9, 14, 2, false, false, false, (*session).marks},
-		"weak":     {1, 4, 1, false, false, false, (*session).weak},
-		"sweep":    {2, 3, 2, true, false, false, (*session).sweep},
-		"condemn":  {2, 2, 7, true, false, true, (*session).condemn},
-		"leap":     {1, 2, 2, true, true, false, (*session).leaps},
+		"counter":  {KeysMin: 1, KeysMax: 3, do: (*session).count},
+		"bank":     {KeysMin: 2, KeysMax: 6, do: (*session).transfer},
+		"skew":     {KeysMin: 2, KeysMax: 4, do: (*session).skew},
+		"ring":     {KeysMin: 3, KeysMax: 8, do: (*session).ring},
+		"snapshot": {KeysMin: 2, KeysMax: 6, do: (*session).snapshot},
+		"blind":    {KeysMin: 1, KeysMax: 4, do: (*session).blind},
+		"locks":    {KeysMin: 2, KeysMax: 5, do: (*session).locks},
+		"chain":    {KeysMin: 1, KeysMax: 4, do: (*session).chain},
+		"long":     {KeysMin: 2, KeysMax: 4, do: (*session).long},
+		"cancel":   {KeysMin: 1, KeysMax: 5, do: (*session).cancelled},
+		"wide":     {KeysMin: 10, KeysMax: 16, do: (*session).wide},
+		"hot":      {KeysMin: 6, KeysMax: 12, do: (*session).hot},
+		"crowd":    {KeysMin: 1, KeysMax: 4, do: (*session).crowd},
+		"escalate": {KeysMin: 4, KeysMax: 6, Deep: 2, do: (*session).escalate},
+		"mix":      {KeysMin: 1, KeysMax: 12, do: (*session).mix},
+		"deep":     {KeysMin: 1, KeysMax: 4, Deep: 6, do: (*session).deep},
+		"marks":    {KeysMin: 9, KeysMax: 14, Deep: 2, do: (*session).marks},
+		"weak":     {KeysMin: 1, KeysMax: 4, do: (*session).weak},
+		"sweep":    {KeysMin: 2, KeysMax: 3, Deep: 2, Sweeps: true, do: (*session).sweep},
+		"condemn": {
+			KeysMin: 2, KeysMax: 2, Deep: 7, Sweeps: true, Late: true, do: (*session).condemn,
+		},
+		"leap": {
+			KeysMin: 1, KeysMax: 2, Deep: 2, Sweeps: true, Leaps: true, do: (*session).leaps,
+		},
 
-		"swap":         {1, 3, 1, false, false, false, (*session).swaps},
-		"expire":       {1, 4, 1, false, false, false, (*session).expiring},
-		"expire-sweep": {1, 3, 2, true, false, false, (*session).expiringSweep},
-		"range-expire": {2, 5, 1, false, false, false, (*session).expiringRanges},
+		"swap":   {KeysMin: 1, KeysMax: 3, do: (*session).swaps},
+		"expire": {KeysMin: 1, KeysMax: 4, do: (*session).expiring},
+		"expire-sweep": {
+			KeysMin: 1, KeysMax: 3, Deep: 2, Sweeps: true, do: (*session).expiringSweep,
+		},
+		"range-expire": {KeysMin: 2, KeysMax: 5, do: (*session).expiringRanges},
 
-		"range":         {2, 8, 1, false, false, false, (*session).ranges},
-		"range-phantom": {2, 5, 1, false, false, false, (*session).phantoms},
-		"range-sweep":   {2, 4, 2, true, false, false, (*session).rangesSweep},
-		"range-walk":    {2, 6, 1, false, false, false, (*session).walks},
+		"range":         {KeysMin: 2, KeysMax: 8, do: (*session).ranges},
+		"range-phantom": {KeysMin: 2, KeysMax: 5, do: (*session).phantoms},
+		"range-sweep": {
+			KeysMin: 2, KeysMax: 4, Deep: 2, Sweeps: true, do: (*session).rangesSweep,
+		},
+		"range-walk": {KeysMin: 2, KeysMax: 6, do: (*session).walks},
 	}
+	maps.Copy(Workloads, guards)
 }
 
 // Names are the names of all workloads, in order.
@@ -458,29 +473,4 @@ func (x *session) mix(r *baton.Source) {
 		f = (*session).cancelled
 	}
 	f(x, r)
-}
-
-// inspect checks the whole database while others use it.
-func (x *session) inspect(_ *baton.Source) {
-	report, err := x.db.Check(x.ctx, strictkv.CheckOptions{})
-	if len(report.Problems) > 0 {
-		x.l.Fail("check: %v (%v)", report.Problems, err)
-	}
-}
-
-// settle checks the database, and reads and writes each key, at the end of all.
-func (x *session) settle(r *baton.Source) {
-	if x.next == 0 {
-		x.inspect(r)
-	}
-	k := x.keys()[x.next]
-	x.transact(x.ctx, "settle", func(t *tx) error { return t.increment(k) })
-	if x.next < len(x.keys())-1 {
-		return
-	}
-	x.look(x.ctx, 0, func(t *tx) error {
-		_, err := t.readAll(x.keys())
-		return err
-	})
-	x.inspect(r)
 }

@@ -1,0 +1,46 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/faulty"
+	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/internal/store"
+)
+
+// TestARefusalTellsNoTime: a handle that knows no time of the store's is answered without one, by
+// a refusal. That does not say that the store's answers tell none: else the handle would take the
+// clock of its process for the store's, and values for due.
+func TestARefusalTellsNoTime(t *testing.T) {
+	for name, x := range map[string]struct {
+		answer error // to the first write, though that takes effect
+		write  func(st *store.Store) error
+		want   error
+	}{
+		"an external value": {backend.ErrDenied, func(st *store.Store) error {
+			_, _, err := st.Upload(background, "=a", st.NewValue(nil), nil)
+			return err
+		}, backend.ErrDenied},
+		"a second copy, when asking for the time": {
+			backend.ErrOutcomeUnknown, func(st *store.Store) error {
+				_, err := st.StoreTime(background)
+				return err
+			}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st, w := open(t, memory.New())
+			w.after = func(op faulty.Op, n int, a *faulty.Answer) {
+				if n == 0 {
+					*a = faulty.Answer{Err: x.answer}
+				}
+			}
+			require.ErrorIs(t, x.write(st), x.want)
+			assert.Zero(t, st.Clock(), "nothing is due")
+		})
+	}
+}
