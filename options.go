@@ -39,6 +39,7 @@ type settings struct {
 	requests    Requests
 	probe       Probe
 	logger      *slog.Logger
+	observers   []Observer
 	mustExist   bool
 	readOnly    bool
 }

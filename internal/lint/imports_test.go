@@ -35,7 +35,7 @@ var (
 		".", "internal/cache", "internal/cell", "internal/commit", "internal/keyspace",
 		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/latch",
 		"internal/txid", "internal/txn", "internal/outcome",
-		"internal/cleanup", "internal/contention",
+		"internal/cleanup", "internal/contention", "internal/observe",
 	}
 )
 
@@ -45,7 +45,7 @@ var directions = []row{
 		"internal/txn", "internal/cleanup", "internal/contention", "internal/scan",
 		"internal/sweep", "internal/store",
 		"internal/resolve", "internal/keyspace", "internal/txid", "internal/seam",
-		"backend", "cache", "internal/cache", "internal/budget",
+		"backend", "cache", "internal/cache", "internal/budget", "internal/observe",
 	}, "the public API wires the mechanisms together and knows no protocol, adapter or SDK"},
 
 	{"backend", nil, "the contract with a store belongs to nobody's implementation"},
@@ -104,10 +104,12 @@ var directions = []row{
 	{"internal/cell", []string{"internal/txid"}, "transitions of a cell are pure: no I/O, no time"},
 	{"internal/seam", []string{"golang.org/x/sync"},
 		"the door to the Go runtime leads nowhere else"},
+	{"internal/observe", []string{"backend", "internal/seam"},
+		"it passes on what it is told, and asks nobody"},
 	{"internal/latch", []string{"internal/seam"}, "who waits for whom is decided by names alone"},
 	{"internal/store", []string{
 		"internal/cell", "internal/txid", "internal/cache", "backend", "internal/keyspace",
-		"internal/seam",
+		"internal/seam", "internal/observe",
 	}, "it moves cells and knows nothing of other transactions"},
 	{"internal/outcome", []string{
 		"internal/store", "internal/cell", "internal/txid", "internal/seam",
@@ -133,7 +135,7 @@ var directions = []row{
 	{"internal/txn", []string{
 		"internal/commit", "internal/cleanup", "internal/contention", "internal/scan",
 		"internal/resolve", "internal/store", "internal/cell", "internal/txid", "internal/latch",
-		"internal/seam", "backend",
+		"internal/seam", "internal/observe", "backend",
 	}, "one transaction on top of the other mechanisms, without names of objects or requests"},
 	{"internal/sweep", []string{
 		"backend",

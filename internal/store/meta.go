@@ -45,7 +45,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		backend: o.Backend, rt: o.Runtime, prefix: o.Prefix,
 		limit: seam.NewLimiter(o.Runtime, o.Concurrency), bounds: o.Requests.bounded(),
-		readOnly: o.ReadOnly, log: o.Logger,
+		readOnly: o.ReadOnly, log: o.Logger, observer: o.Observer,
 	}
 	if s.opening.Store(o.Logger); s.readOnly {
 		s.backend = sealed{o.Backend}
@@ -157,19 +157,6 @@ func (s *Store) writeMeta(ctx context.Context, m meta, at backend.Version) (meta
 		return err
 	})
 	return there, err
-}
-
-// put writes an object that is no cell.
-func (s *Store) put(
-	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
-	at, err := s.backend.Put(ctx, s.FullName(name), data, c)
-	s.counts.Puts.Add(1)
-	s.counts.BytesWritten.Add(int64(len(data)))
-	if classify(err) == Unknown {
-		s.counts.Unknown.Add(1)
-	}
-	return at.Version, err
 }
 
 // expect is the condition that an object is at a version; empty is none.

@@ -15,6 +15,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cache"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
@@ -91,6 +92,8 @@ type Options struct {
 	// Logger, if not nil, is warned of the first request of Open that fails, and of what a
 	// probe finds that does not forbid to go on.
 	Logger *slog.Logger
+	// Observer, if not nil, is told of every request.
+	Observer *observe.Observer
 }
 
 // Store is one database's objects in a bucket.
@@ -114,6 +117,8 @@ type Store struct {
 	opening atomic.Pointer[slog.Logger]
 	opened  metaTime
 	log     *slog.Logger // may be nil
+	// observer may be nil.
+	observer *observe.Observer
 }
 
 // Snapshot is a cell as a request saw it, or as the cache remembers it.
@@ -136,6 +141,9 @@ type Snapshot struct {
 
 // Runtime is the door to goroutines and time.
 func (s *Store) Runtime() seam.Runtime { return s.rt }
+
+// Observer is who is told of what the handle does; it may be nil.
+func (s *Store) Observer() *observe.Observer { return s.observer }
 
 // Tick advances the logical clock, which orders requests and knowledge.
 func (s *Store) Tick() uint64 { return s.cache.Tick() }
@@ -221,18 +229,6 @@ func (s *Store) read(
 	seen := snapshot(name, e)
 	seen.Told = told
 	return seen, nil
-}
-
-func (s *Store) get(
-	ctx context.Context, name string, known backend.Version,
-) (backend.Object, error) {
-	o, err := s.backend.Get(ctx, s.FullName(name), known)
-	s.counts.Gets.Add(1)
-	s.counts.BytesRead.Add(int64(len(o.Data)))
-	if errors.Is(err, backend.ErrNotModified) {
-		s.counts.NotModified.Add(1)
-	}
-	return o, err
 }
 
 // retry sends a request until it is answered, or fails for good: reads after any

@@ -5,6 +5,7 @@ import (
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/seam"
@@ -44,13 +45,13 @@ func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 		return t.again(tx)
 	}
 	if ferr != nil {
-		t.e.stats.Failed.Add(1)
+		t.endsAs(observe.Failed)
 		return true, ferr
 	}
 	if t.group != nil && !t.group.seal() {
 		return false, nil
 	}
-	t.e.stats.ReadOnly.Add(1)
+	t.endsAs(observe.ReadOnly)
 	return true, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/internal/latch"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
@@ -28,6 +29,7 @@ type waiter struct {
 	ran   seam.Event
 	good  bool // the function returned nil, and what it did can be committed with others'
 	err   error
+	how   observe.Outcome
 }
 
 // acquireLatch waits until the handle's other transactions that want the same cells have
@@ -105,6 +107,7 @@ func (t *txn) await(
 		case latch.Again:
 			return true, false, nil
 		case latch.End:
+			t.seen.Ended(t.waiter.how)
 			return false, true, t.waiter.err
 		}
 	}
@@ -128,6 +131,7 @@ func (t *txn) stepOut(place *latch.Latch[*txn]) (left bool, err error) {
 func (t *txn) runShared(fn func(*Tx) error) {
 	r := &t.waiter
 	r.good = false
+	t.seen.Run()
 	defer r.ran.Set() // if it panics, too
 	r.good = r.tx.call(fn) == nil && r.tx.sound()
 }
