@@ -9,6 +9,7 @@ import (
 	"github.com/strictkv/strictkv/internal/cleanup"
 	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
@@ -64,16 +65,21 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 	}
 	rt := seam.FromContext(ctx)
 	db := &DB{name: name, rt: rt, concurrency: s.concurrency}
-	st, err := store.Open(ctx, store.Options{
+	s.logger = observe.Limited(s.logger, rt)
+	seen := db.observer(rt, &s)
+	within, work := seen.Work(ctx, observe.Open)
+	st, err := store.Open(within, store.Options{
 		Backend: b, Runtime: rt, Cache: s.cells(),
 		Prefix: keyspace.Prefix(name), Concurrency: s.concurrency,
 		Requests: store.Requests(s.requests),
 		Probe:    store.Probe(s.probe), MustExist: s.mustExist, ReadOnly: s.readOnly,
-		Logger: s.logger, Observer: db.observer(rt, s.observers),
+		Logger: s.logger, Observer: seen,
 	})
+	work.Done(within, 1, err)
 	if err != nil {
 		return nil, err
 	}
+	st.Log().Info("opened", "read_only", s.readOnly, "keeps_tombstones", !st.ConditionalDelete())
 	life, stop := rt.WithCancel(context.WithoutCancel(ctx))
 	keys := contention.NewKeys(rt)
 	db.st, db.stop = st, stop

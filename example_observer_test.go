@@ -82,3 +82,33 @@ func ExampleRequestResult_String() {
 	fmt.Println(strictkv.ResultOK, strictkv.ResultRefused)
 	// Output: ok refused
 }
+
+func ExampleProtocol_String() {
+	fmt.Println(strictkv.NoProtocol, strictkv.Direct, strictkv.Locked)
+	// Output: none direct locked
+}
+
+func ExampleAttemptOutcome_String() {
+	fmt.Println(strictkv.AttemptRefused, strictkv.AttemptInDoubt)
+	// Output: refused in_doubt
+}
+
+func ExampleWaitFor_String() {
+	fmt.Println(strictkv.WaitForTx, strictkv.WaitForTurn)
+	// Output: tx turn
+}
+
+func ExampleWaitOutcome_String() {
+	fmt.Println(strictkv.WaitOver, strictkv.WaitKilled)
+	// Output: over killed
+}
+
+func ExampleTask_String() {
+	fmt.Println(strictkv.TaskSweep, strictkv.TaskResolve)
+	// Output: sweep resolve
+}
+
+func ExampleTask_Background() {
+	fmt.Println(strictkv.TaskSweep.Background(), strictkv.TaskResolve.Background())
+	// Output: false true
+}

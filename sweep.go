@@ -3,8 +3,10 @@ package strictkv
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/sweep"
 )
 
@@ -104,10 +106,15 @@ func (db *DB) Sweep(ctx context.Context, o SweepOptions) (SweepReport, error) {
 	if o.Progress != nil {
 		progress = func(r sweep.Report) { o.Progress(SweepReport(r)) }
 	}
+	ctx, work := db.st.Observer().Work(ctx, observe.Sweep)
 	r, err := sweep.New(db.st, db.rs, sweep.Options{
 		Prefix: prefix, Horizon: o.Horizon, DryRun: o.DryRun, Concurrency: o.Concurrency,
 		Progress: progress, KeepTombstones: !db.st.ConditionalDelete(),
 	}).Sweep(ctx)
+	work.Done(ctx, r.Objects, err)
+	db.st.Log().Info("swept", "dry_run", o.DryRun, "objects", r.Objects, "settled", r.Settled,
+		"expired", r.Expired, "condemned", r.Condemned, "tombstones", r.Tombstones,
+		"values", r.Values, "damaged", r.Damaged, "failed", r.Failed, "err", err)
 	return SweepReport(r), err
 }
 
@@ -231,10 +238,18 @@ func (db *DB) Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
 	if o.Progress != nil {
 		progress = func(r sweep.CheckReport) { o.Progress(checkReport(r)) }
 	}
+	ctx, work := db.st.Observer().Work(ctx, observe.Check)
 	r, err := sweep.NewChecker(db.st, db.rs, sweep.CheckOptions{
 		Prefix: prefix, Database: db.name, Repair: o.Repair, DryRun: o.DryRun, Alone: o.Alone,
 		Progress: progress,
 	}).Check(ctx)
+	work.Done(ctx, r.Objects, err)
+	level := slog.LevelInfo
+	if len(r.Problems) > 0 {
+		level = slog.LevelWarn
+	}
+	db.st.Log().Log(ctx, level, "checked", "repair", o.Repair && !o.DryRun, "objects", r.Objects,
+		"problems", len(r.Problems), "moved", r.Moved, "err", err)
 	return checkReport(r), err
 }
 

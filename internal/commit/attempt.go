@@ -7,6 +7,7 @@ import (
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/cleanup"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
@@ -42,6 +43,8 @@ type attempt struct {
 	// time: which has come last there is not known.
 	raced bool
 	found Validation
+	// seen is nil without an observer.
+	seen *observe.Attempt
 	// born is when it began, or the oldest of the uploads that it links: by the store's clock,
 	// when the first of its requests was answered.
 	born store.Moment
@@ -110,6 +113,7 @@ func listOf(members []*Member) cell.Members {
 
 // begin notes when it does.
 func (a *attempt) begin() {
+	a.seen = a.st.Observer().Attempt(observe.Direct + observe.Protocol(a.kind))
 	now := a.st.Moment()
 	a.born.Here, a.start = now.Here, now.There
 }
@@ -136,8 +140,45 @@ func (a *attempt) run() verdict {
 	return committed
 }
 
-// conclude does what follows from how the attempt has ended, and tells the result.
+// conclude ends the attempt, and tells the result.
 func (a *attempt) conclude(v verdict) Result {
+	r := a.finish(v)
+	a.ended(r)
+	return r
+}
+
+// withdraw is the result of an attempt that is not made.
+func (a *attempt) withdraw(err error) Result {
+	r := Result{Outcome: Withdrawn, Err: err}
+	a.ended(r)
+	return r
+}
+
+// ended tells the observer.
+func (a *attempt) ended(r Result) {
+	if a.seen == nil {
+		return
+	}
+	how, lost := observe.Dead, ""
+	switch r.Outcome {
+	case Committed:
+		how = observe.Landed
+	case InDoubt:
+		how = observe.Doubtful
+	case Withdrawn:
+		how = observe.Withdrawn
+	}
+	for _, m := range a.members {
+		if m.Result == store.Refused && how != observe.Landed {
+			lost = m.Name
+			break
+		}
+	}
+	a.seen.Ended(a.ctx, how, len(a.members), lost, r.Err)
+}
+
+// finish does what follows from how the attempt has ended.
+func (a *attempt) finish(v verdict) Result {
 	r := Result{
 		Outcome: v.Outcome, Err: v.err, Members: a.members, Partial: a.partial, Validation: a.found,
 	}
@@ -241,6 +282,8 @@ func (a *attempt) die() {
 // kills it, and settles its intents.
 func (a *attempt) doubtful(cause error) error {
 	names := namesOf(a.members)
+	a.st.Log().Warn("a transaction is in doubt: the background settles it",
+		"attempt", a.id, "keys", len(names), "err", cause)
 	if m := a.members[0]; a.kind == Direct {
 		a.bg.UnlinkByWrite(a.id, m.writer, m.write, a.expired)
 	} else {

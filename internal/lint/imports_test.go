@@ -118,11 +118,11 @@ var directions = []row{
 		"policy is made of numbers: it sends no request, and knows no cell"},
 	{"internal/cleanup", []string{
 		"internal/contention", "internal/resolve", "internal/store", "internal/cell",
-		"internal/txid", "internal/seam",
+		"internal/txid", "internal/seam", "internal/observe",
 	}, "it does for others what they have left, and begins nothing"},
 	{"internal/resolve", []string{
 		"backend", "internal/contention", "internal/outcome", "internal/store", "internal/cell",
-		"internal/txid", "internal/seam",
+		"internal/txid", "internal/seam", "internal/observe",
 	}, "it meets other transactions and runs none of its own"},
 	{"internal/scan", []string{
 		"backend", "internal/resolve", "internal/store", "internal/cell", "internal/txid",
@@ -131,6 +131,7 @@ var directions = []row{
 	{"internal/commit", []string{
 		"internal/cleanup", "internal/contention", "internal/scan", "internal/resolve",
 		"internal/store", "internal/cell", "internal/txid", "internal/seam", "backend",
+		"internal/observe",
 	}, "from a plan to a result: an attempt does not know its transaction, and tries once"},
 	{"internal/txn", []string{
 		"internal/commit", "internal/cleanup", "internal/contention", "internal/scan",

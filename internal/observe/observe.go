@@ -24,6 +24,13 @@ type Observer struct {
 	TxEnd        func(context.Context, *Tx)
 	RequestBegin func(context.Context, Request) context.Context
 	RequestEnd   func(context.Context, Request)
+	WorkBegin    func(context.Context, *Work) context.Context
+	WorkEnd      func(context.Context, *Work)
+
+	Attempted func(context.Context, Attempt)
+	Retried   func(context.Context, Retry)
+	WaitEnd   func(context.Context, Wait)
+	Resent    func(context.Context, Resend)
 }
 
 // Op is an operation of a store.
@@ -96,7 +103,7 @@ type Request struct {
 
 	o     *Observer
 	tx    *Tx
-	round int32
+	round uint32
 }
 
 // Request begins a request.
@@ -107,8 +114,8 @@ func (o *Observer) Request(
 		return ctx, Request{}
 	}
 	r := Request{Op: op, Name: name, Full: full, Start: o.Runtime.Now(), o: o}
-	if tx, ok := ctx.Value(txKey{}).(*Tx); ok && tx.o == o {
-		r.tx, r.round = tx, tx.rounds.Load()+1
+	if r.tx = o.of(ctx); r.tx != nil {
+		r.round = r.tx.rounds.Load() + 1
 	}
 	if o.RequestBegin != nil {
 		ctx = o.RequestBegin(ctx, r)

@@ -24,9 +24,9 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	// GivenUp: the store's error, the context's, or the limit of attempts, ended it; or its
+	// Aborted: the store's error, the context's, or the limit of attempts, ended it; or its
 	// function panicked.
-	GivenUp Outcome = iota
+	Aborted Outcome = iota
 	// Committed: it has written.
 	Committed
 	// ReadOnly: it had nothing to write.
@@ -47,10 +47,13 @@ type Tx struct {
 	Outcome Outcome
 	Err     error
 	Runs    int
+	// Grouped says that it has committed together with others, Escalated that it has taken locks.
+	Grouped, Escalated bool
 
-	o                       *Observer
-	requests, rounds        atomic.Int32
-	bytesRead, bytesWritten atomic.Int64
+	o *Observer
+	// The rest is counted by several goroutines.
+	requests, rounds, attempts, waits, protocol atomic.Uint32
+	bytesRead, bytesWritten, waited             atomic.Int64
 }
 
 // txKey is of the transaction that a context is of.
@@ -70,10 +73,32 @@ func (o *Observer) Tx(
 	return context.WithValue(ctx, txKey{}, tx), tx
 }
 
+// of is the transaction that a context is of.
+func (o *Observer) of(ctx context.Context) *Tx {
+	if tx, ok := ctx.Value(txKey{}).(*Tx); ok && tx.o == o {
+		return tx
+	}
+	return nil
+}
+
 // Run counts a run of the function.
 func (tx *Tx) Run() {
 	if tx != nil {
 		tx.Runs++
+	}
+}
+
+// Joined notes that others have ended it.
+func (tx *Tx) Joined(how Outcome) {
+	if tx != nil {
+		tx.Outcome, tx.Grouped = how, how == Committed
+	}
+}
+
+// Escalates notes that it takes locks.
+func (tx *Tx) Escalates() {
+	if tx != nil {
+		tx.Escalated = true
 	}
 }
 
@@ -95,15 +120,29 @@ func (tx *Tx) End(ctx context.Context, err error) {
 	}
 }
 
-// Requests is how many requests have been answered, and Rounds the length of the longest chain
-// of them in which each was sent after the one before had been answered.
-func (tx *Tx) Requests() int { return int(tx.requests.Load()) }
+// Tally is what was counted for a transaction.
+type Tally struct {
+	// Requests counts those that were answered; Rounds is the length of the longest chain of them
+	// in which each was sent after the one before had been answered.
+	Requests, Rounds        int
+	BytesRead, BytesWritten int64
+	// Attempts counts those to commit, and Protocol is the last one's.
+	Attempts int
+	Protocol Protocol
+	// Waits counts the times that it has waited for others, which took Waited in all.
+	Waits  int
+	Waited time.Duration
+}
 
-// Rounds is described there.
-func (tx *Tx) Rounds() int { return int(tx.rounds.Load()) }
-
-// Bytes are what the requests have read and written.
-func (tx *Tx) Bytes() (read, written int64) { return tx.bytesRead.Load(), tx.bytesWritten.Load() }
+// Tally is what has been counted so far.
+func (tx *Tx) Tally() Tally {
+	return Tally{
+		Requests: int(tx.requests.Load()), Rounds: int(tx.rounds.Load()),
+		BytesRead: tx.bytesRead.Load(), BytesWritten: tx.bytesWritten.Load(),
+		Attempts: int(tx.attempts.Load()), Protocol: Protocol(tx.protocol.Load()),
+		Waits: int(tx.waits.Load()), Waited: time.Duration(tx.waited.Load()),
+	}
+}
 
 // count counts a request that was answered.
 func (tx *Tx) count(r *Request) {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -45,9 +47,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		backend: o.Backend, rt: o.Runtime, prefix: o.Prefix,
 		limit: seam.NewLimiter(o.Runtime, o.Concurrency), bounds: o.Requests.bounded(),
-		readOnly: o.ReadOnly, log: o.Logger, observer: o.Observer,
+		readOnly: o.ReadOnly, observer: o.Observer,
 	}
-	if s.opening.Store(o.Logger); s.readOnly {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s.log = o.Logger.With("database", strings.TrimSuffix(o.Prefix, "/"))
+	if s.opening.Store(s.log); s.readOnly {
 		s.backend = sealed{o.Backend}
 		o.Probe = ProbeNever
 	}

@@ -166,9 +166,9 @@ func (t *trial) forbidden(ctx context.Context, x *subject, c backend.Condition) 
 // names refuses that; shorter keys fit, so the logger is warned, and nothing else happens.
 func (t *trial) askLongName(ctx context.Context) {
 	_, err := t.get(ctx, "="+strings.Repeat("x", keyspace.KeyMax), "")
-	if errors.Is(err, backend.ErrInvalid) && t.log != nil {
+	if errors.Is(err, backend.ErrInvalid) {
 		t.log.Warn("the store refuses long names: keys of more than 123 bytes may not fit",
-			"database", t.Store.prefix, "err", err)
+			"err", err)
 	}
 }
 

@@ -180,7 +180,9 @@ func (s *Store) fetchValue(ctx context.Context, name string, v cell.Value) ([]by
 	default:
 		return data, nil
 	}
-	return nil, &backend.CorruptError{Object: s.FullName(name), Err: err}
+	err = &backend.CorruptError{Object: s.FullName(name), Err: err}
+	s.warnDamage(err)
+	return nil, err
 }
 
 // LostValue is the error for an external value that is missing although its cell still

@@ -69,10 +69,17 @@ const (
 	Regrouped
 )
 
-// rerun counts a run of the function that did not see what is there now.
-func (t *txn) rerun(why Retry) {
+// rerun counts a run of the function that did not see what is there now. Lost is a cell that has
+// changed, if one is known.
+func (t *txn) rerun(why Retry, lost string) {
 	t.e.stats.StaleReads.Add(1)
+	t.anew(why, lost)
+}
+
+// anew makes the function run once more.
+func (t *txn) anew(why Retry, lost string) {
 	t.why = why
+	t.e.st.Observer().Retry(t.ctx, uint8(why), lost)
 }
 
 // txn is a transaction, over all its attempts.
@@ -158,10 +165,22 @@ func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
 	return t.commit(tx)
 }
 
+// What of a transaction that fails is worth a warning.
+const (
+	// failuresWarn is after how many failures, and each time after as many more.
+	failuresWarn = 20
+	// ageWarn is from which age on each failure is.
+	ageWarn = 10 * time.Second
+)
+
 // failed counts a failure, and ends the transaction if that was the last attempt
 // allowed, or the caller has left.
 func (t *txn) failed() error {
 	t.failures++
+	if age := t.e.rt.Now().Sub(t.start); t.failures%failuresWarn == 0 || age >= ageWarn {
+		t.e.st.Log().Warn("a transaction is tried again and again",
+			"name", t.o.Name, "failures", t.failures, "for", age)
+	}
 	if err := t.ctx.Err(); err != nil {
 		return err
 	}
@@ -188,7 +207,7 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 		case err != nil:
 			return true, err
 		case p.stale:
-			t.rerun(StaleRead)
+			t.rerun(StaleRead, p.lost)
 			t.tax(contention.Failure{Stale: true})
 			if err := t.failed(); err != nil || !t.locksFirst(tx) {
 				return err != nil, err
