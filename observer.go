@@ -163,8 +163,6 @@ type TxAttempt struct {
 	// Database is the name of the database.
 	Database string
 	Protocol Protocol
-	Start    time.Time
-	Duration time.Duration
 	// Keys is how many it writes.
 	Keys    int
 	Outcome AttemptOutcome
@@ -264,6 +262,9 @@ type RequestBegin struct {
 	Object string
 	// Start is when it was sent.
 	Start time.Time
+	// Round is the number of the transaction's round that it belongs to, from 1 on: see
+	// TxEnd.Rounds. It is 0 for what is not of a transaction.
+	Round int
 
 	db *DB
 }

@@ -95,8 +95,8 @@ func (w *watch) txEnd(ctx context.Context, tx *observe.Tx) {
 
 func (w *watch) txAttempt(ctx context.Context, a observe.Attempt) {
 	e := TxAttempt{
-		Database: w.db.name, Protocol: Protocol(a.Protocol), Start: a.Start, Duration: a.Took,
-		Keys: a.Keys, Outcome: AttemptOutcome(a.End), Lost: w.db.keyOf(a.Lost),
+		Database: w.db.name, Protocol: Protocol(a.Protocol), Keys: a.Keys,
+		Outcome: AttemptOutcome(a.End), Lost: w.db.keyOf(a.Lost),
 		Err: w.db.outward(a.Err),
 	}
 	w.each(func(o *Observer) {
@@ -133,7 +133,8 @@ func (w *watch) sent(r *observe.Request) RequestBegin {
 		kind = ObjectKind(keyspace.KindOf(r.Name))
 	}
 	return RequestBegin{
-		Database: w.db.name, Op: Op(r.Op), Kind: kind, Object: r.Full, Start: r.Start, db: w.db,
+		Database: w.db.name, Op: Op(r.Op), Kind: kind, Object: r.Full, Start: r.Start,
+		Round: int(r.Round), db: w.db,
 	}
 }
 

@@ -43,8 +43,6 @@ type attempt struct {
 	// time: which has come last there is not known.
 	raced bool
 	found Validation
-	// seen is nil without an observer.
-	seen *observe.Attempt
 	// born is when it began, or the oldest of the uploads that it links: by the store's clock,
 	// when the first of its requests was answered.
 	born store.Moment
@@ -113,7 +111,6 @@ func listOf(members []*Member) cell.Members {
 
 // begin notes when it does.
 func (a *attempt) begin() {
-	a.seen = a.st.Observer().Attempt(observe.Direct + observe.Protocol(a.kind))
 	now := a.st.Moment()
 	a.born.Here, a.start = now.Here, now.There
 }
@@ -156,25 +153,26 @@ func (a *attempt) withdraw(err error) Result {
 
 // ended tells the observer.
 func (a *attempt) ended(r Result) {
-	if a.seen == nil {
+	o := a.st.Observer()
+	if o == nil {
 		return
 	}
-	how, lost := observe.Dead, ""
+	seen := observe.Attempt{
+		Protocol: observe.Direct + observe.Protocol(a.kind), Keys: len(a.members), Err: r.Err,
+	}
 	switch r.Outcome {
 	case Committed:
-		how = observe.Landed
+		seen.End = observe.Landed
 	case InDoubt:
-		how = observe.Doubtful
+		seen.End = observe.Doubtful
 	case Withdrawn:
-		how = observe.Withdrawn
+		seen.End = observe.Withdrawn
 	}
-	for _, m := range a.members {
-		if m.Result == store.Refused && how != observe.Landed {
-			lost = m.Name
-			break
-		}
+	i := slices.IndexFunc(a.members, func(m *Member) bool { return m.Result == store.Refused })
+	if i >= 0 && r.Outcome != Committed {
+		seen.Lost = a.members[i].Name
 	}
-	a.seen.Ended(a.ctx, how, len(a.members), lost, r.Err)
+	o.Attempt(a.ctx, seen)
 }
 
 // finish does what follows from how the attempt has ended.

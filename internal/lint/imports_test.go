@@ -164,6 +164,12 @@ var directions = []row{
 	{"internal/check/system", nil, "it holds tests alone"},
 	{"internal/check/modules", nil, "it holds tests alone"},
 
+	{"layers/otelkv", []string{
+		".", "backend", "layers/otelkv/internal/instrument", "go.opentelemetry.io/otel",
+	}, "a layer stands on the public API alone, and where its data go is the program's choice"},
+	{"layers/otelkv/internal/instrument", nil, "names depend on nothing"},
+	{"layers/otelkv/dashboard", []string{"layers/otelkv/internal/instrument"},
+		"a dashboard is made of names"},
 	{"layers/queue", []string{"."}, "a layer is made of what users see"},
 	{"layers/tuple", []string{"."}, "a layer stands on the public API alone"},
 	{"layers/typed", []string{".", "layers/tuple", "golang.org/x/sync"},

@@ -34,38 +34,25 @@ const (
 
 // Attempt is one try to commit.
 type Attempt struct {
-	Start    time.Time
-	Took     time.Duration
 	Protocol Protocol
 	Keys     int
 	End      End
 	// Lost is the name of a cell that has refused its write; empty if none is known.
 	Lost string
 	Err  error
-
-	o *Observer
 }
 
-// Attempt begins an attempt.
-func (o *Observer) Attempt(p Protocol) *Attempt {
+// Attempt tells of one that has ended.
+func (o *Observer) Attempt(ctx context.Context, a Attempt) {
 	if o == nil {
-		return nil
-	}
-	return &Attempt{Start: o.Runtime.Now(), Protocol: p, o: o}
-}
-
-// Ended ends the attempt, which has that many members.
-func (a *Attempt) Ended(ctx context.Context, how End, keys int, lost string, err error) {
-	if a == nil {
 		return
 	}
-	a.Took, a.End, a.Keys, a.Lost, a.Err = a.o.Runtime.Now().Sub(a.Start), how, keys, lost, err
-	if tx := a.o.of(ctx); tx != nil {
+	if tx := o.of(ctx); tx != nil {
 		tx.attempts.Add(1)
 		tx.protocol.Store(uint32(a.Protocol))
 	}
-	if a.o.Attempted != nil {
-		a.o.Attempted(ctx, *a)
+	if o.Attempted != nil {
+		o.Attempted(ctx, a)
 	}
 }
 

@@ -95,15 +95,16 @@ type Request struct {
 	// prefix.
 	Name, Full string
 	Start      time.Time
+	// Round is the number of the transaction's round that it belongs to; 0 without one.
+	Round uint32
 	// The rest is known at its end. Read and Written are in bytes.
 	Took          time.Duration
 	Read, Written int
 	Result        Result
 	Err           error
 
-	o     *Observer
-	tx    *Tx
-	round uint32
+	o  *Observer
+	tx *Tx
 }
 
 // Request begins a request.
@@ -115,7 +116,7 @@ func (o *Observer) Request(
 	}
 	r := Request{Op: op, Name: name, Full: full, Start: o.Runtime.Now(), o: o}
 	if r.tx = o.of(ctx); r.tx != nil {
-		r.round = r.tx.rounds.Load() + 1
+		r.Round = r.tx.rounds.Load() + 1
 	}
 	if o.RequestBegin != nil {
 		ctx = o.RequestBegin(ctx, r)

@@ -59,14 +59,17 @@ type Tx struct {
 // txKey is of the transaction that a context is of.
 type txKey struct{}
 
-// Tx begins a transaction.
+// Tx begins a transaction, at a time that its caller knows, or now.
 func (o *Observer) Tx(
-	ctx context.Context, kind Kind, name string,
+	ctx context.Context, kind Kind, name string, start time.Time,
 ) (context.Context, *Tx) {
 	if o == nil {
 		return ctx, nil
 	}
-	tx := &Tx{Kind: kind, Name: name, Start: o.Runtime.Now(), o: o}
+	if start.IsZero() {
+		start = o.Runtime.Now()
+	}
+	tx := &Tx{Kind: kind, Name: name, Start: start, o: o}
 	if o.TxBegin != nil {
 		ctx = o.TxBegin(ctx, tx)
 	}
@@ -152,8 +155,8 @@ func (tx *Tx) count(r *Request) {
 	tx.requests.Add(1)
 	tx.bytesRead.Add(int64(r.Read))
 	tx.bytesWritten.Add(int64(r.Written))
-	for done := tx.rounds.Load(); done < r.round; done = tx.rounds.Load() {
-		if tx.rounds.CompareAndSwap(done, r.round) {
+	for done := tx.rounds.Load(); done < r.Round; done = tx.rounds.Load() {
+		if tx.rounds.CompareAndSwap(done, r.Round) {
 			return
 		}
 	}

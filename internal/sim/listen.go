@@ -45,7 +45,7 @@ func (s *Sim) listener() strictkv.Observer {
 			e.Err = nil
 			s.hear(e)
 		},
-		TxAttempt: func(_ context.Context, e strictkv.TxAttempt) { s.hear(e.Duration) },
+		TxAttempt: func(_ context.Context, e strictkv.TxAttempt) { s.hear(e.Lost.Key) },
 		TxRetry:   func(_ context.Context, e strictkv.TxRetry) { s.hear(e.Lost.Key) },
 		WaitEnd:   func(_ context.Context, e strictkv.WaitEnd) { s.hear(e.Duration) },
 		RequestBegin: func(ctx context.Context, e strictkv.RequestBegin) context.Context {

@@ -132,7 +132,7 @@ func (e *Engine) Read(
 	if err := ctx.Err(); err != nil {
 		return nil, About{}, err
 	}
-	ctx, seen := e.st.Observer().Tx(ctx, observe.Read, "")
+	ctx, seen := e.st.Observer().Tx(ctx, observe.Read, "", time.Time{})
 	v, a, err := e.readOne(ctx, name, staleness, seen)
 	seen.End(ctx, err)
 	return v, a, err

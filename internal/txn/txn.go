@@ -23,9 +23,9 @@ func (e *Engine) Run(ctx context.Context, o Options, fn func(*Tx) error) error {
 	if o.ReadOnly {
 		kind = observe.View
 	}
-	ctx, seen := e.st.Observer().Tx(ctx, kind, o.Name)
 	t := e.begin(ctx)
-	t.o, t.seen = o, seen
+	t.o = o
+	t.ctx, t.seen = e.st.Observer().Tx(ctx, kind, o.Name, t.start)
 	return t.run(fn)
 }
 
