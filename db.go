@@ -2,7 +2,6 @@ package strictkv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/strictkv/strictkv/internal/cleanup"
 	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
@@ -64,30 +64,34 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 		opt(&s)
 	}
 	rt := seam.FromContext(ctx)
-	st, err := store.Open(ctx, store.Options{
+	db := &DB{name: name, rt: rt, concurrency: s.concurrency}
+	s.logger = observe.Limited(s.logger, rt)
+	seen := db.observer(rt, &s)
+	within, work := seen.Work(ctx, observe.Open)
+	st, err := store.Open(within, store.Options{
 		Backend: b, Runtime: rt, Cache: s.cells(),
 		Prefix: keyspace.Prefix(name), Concurrency: s.concurrency,
 		Requests: store.Requests(s.requests),
 		Probe:    store.Probe(s.probe), MustExist: s.mustExist, ReadOnly: s.readOnly,
-		Logger: s.logger,
+		Logger: s.logger, Observer: seen,
 	})
+	work.Done(within, 1, err)
 	if err != nil {
 		return nil, err
 	}
+	st.Log().Info("opened", "read_only", s.readOnly, "keeps_tombstones", !st.ConditionalDelete())
 	life, stop := rt.WithCancel(context.WithoutCancel(ctx))
 	keys := contention.NewKeys(rt)
-	rs := resolve.New(resolve.Options{Store: st, Patience: s.patience})
-	bg := cleanup.New(life, cleanup.Options{
-		Resolver: rs, Store: st, Keys: keys,
+	db.st, db.stop = st, stop
+	db.rs = resolve.New(resolve.Options{Store: st, Patience: s.patience})
+	db.bg = cleanup.New(life, cleanup.Options{
+		Resolver: db.rs, Store: st, Keys: keys,
 		Concurrency: max(s.concurrency/2, 1), Logger: s.logger,
 	})
-	engine := txn.New(txn.Config{
-		Store: st, Resolver: rs, Background: bg, Keys: keys, InlineMax: s.inlineMax,
+	db.engine = txn.New(txn.Config{
+		Store: st, Resolver: db.rs, Background: db.bg, Keys: keys, InlineMax: s.inlineMax,
 	})
-	return &DB{
-		name: name, rt: rt, st: st, rs: rs, bg: bg, stop: stop,
-		engine: engine, concurrency: s.concurrency,
-	}, nil
+	return db, nil
 }
 
 // Close refuses new work, and waits for running transactions and for what commits have
@@ -197,10 +201,7 @@ func (db *DB) run(ctx context.Context, o txn.Options, fn func(tx *Tx) error) err
 		attempt++
 		return fn(&Tx{db: db, tx: tx, attempt: attempt})
 	})
-	if err != nil && errors.Is(err, ErrInDoubt) {
-		return db.inDoubt(err)
-	}
-	return public(err)
+	return db.outward(err)
 }
 
 // Do is DB.Tx for a function that returns a value: that of the run that committed.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sweep"
@@ -52,7 +53,11 @@ func (db *DB) Drop(ctx context.Context, opts ...WalkOption) (removed int64, err 
 			w.tell(WalkProgress{Listed: listed, Done: done})
 		}
 	})
-	if removed, err = r.Remove(ctx); err != nil {
+	ctx, work := db.st.Observer().Work(ctx, observe.Drop)
+	removed, err = r.Remove(ctx)
+	work.Done(ctx, removed, err)
+	db.st.Log().Info("dropped", "objects", removed, "err", err)
+	if err != nil {
 		return removed, fmt.Errorf("drop database %q: %w", db.name, err)
 	}
 	return removed, nil
@@ -90,6 +95,7 @@ func (c *Collection) Drop(ctx context.Context, opts ...WalkOption) (deleted int6
 		return 0, fmt.Errorf("drop: %w", err)
 	}
 	d := drop{db: c.db, tell: w.tell}
+	ctx, work := c.db.st.Observer().Work(ctx, observe.Drop)
 	pool := seam.NewPool(c.db.rt, c.db.concurrency, dropsWaitingMax)
 	d.fail(d.list(ctx, c.path, pool))
 	d.fail(pool.Wait())
@@ -100,6 +106,7 @@ func (c *Collection) Drop(ctx context.Context, opts ...WalkOption) (deleted int6
 	if err == nil && d.left > 0 {
 		err = fmt.Errorf("%d keys can't be read, and were left: %w", d.left, d.unread)
 	}
+	work.Done(ctx, p.Done, err)
 	if err != nil {
 		return p.Done, fmt.Errorf("drop: %w", err)
 	}

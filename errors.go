@@ -106,6 +106,14 @@ func (e *VersionError) Is(target error) bool { return target == ErrVersion }
 // what is wrong with it. It matches ErrCorrupt. Adapters return it as well.
 type CorruptError = backend.CorruptError
 
+// outward turns an error of a transaction into the user's.
+func (db *DB) outward(err error) error {
+	if err != nil && errors.Is(err, ErrInDoubt) {
+		return db.inDoubt(err)
+	}
+	return public(err)
+}
+
 // public turns an error of the engine that has a type of its own into that of this package.
 func public(err error) error {
 	if err == nil {

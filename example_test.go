@@ -1,7 +1,6 @@
 package strictkv_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -656,11 +655,19 @@ func ExampleWithInlineMax() {
 }
 
 func ExampleWithLogger() {
-	var log bytes.Buffer
-	h := slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})
+	h := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	})
 	db := openExample(strictkv.WithLogger(slog.New(h)))
-	fmt.Println(db.Close(ctx), log.Len())
-	// Output: <nil> 0
+	fmt.Println(db.Close(ctx))
+	// Output:
+	// level=INFO msg=opened database=example read_only=false keeps_tombstones=false
+	// <nil>
 }
 
 func ExampleInDoubtError() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
@@ -95,9 +96,11 @@ func (c *Collection) Load(
 	if err := c.db.writable(); err != nil {
 		return LoadReport{}, fmt.Errorf("load: %w", err)
 	}
+	ctx, work := c.db.st.Observer().Work(ctx, observe.Load)
 	l := load{c: c, tell: o.Progress}
 	l.all(ctx, seq, seam.NewPool(c.db.rt, o.Concurrency, 0))
 	report, err := l.soFar()
+	work.Done(ctx, report.Taken, err)
 	if l.tell != nil {
 		l.tell(report)
 	}

@@ -39,6 +39,7 @@ type settings struct {
 	requests    Requests
 	probe       Probe
 	logger      *slog.Logger
+	observers   []Observer
 	mustExist   bool
 	readOnly    bool
 }
@@ -178,9 +179,13 @@ func MustExist() Option { return func(s *settings) { s.mustExist = true } }
 // returns ErrUnavailable: until somebody else has used the key, or a DB.Sweep has passed.
 func ReadOnly() Option { return func(s *settings) { s.readOnly = true } }
 
-// WithLogger sets where the handle reports what it could not do in the background, at level
-// Debug, and the first failure of a request of Open, which is then tried again, at level
-// Warn. The default discards both.
+// WithLogger sets where the handle reports what an operator should know. At level Warn: the store
+// throttles, or can't be reached; an object is damaged; a transaction is in doubt, or is tried
+// again and again; the same not more often than once a minute, and then with the number that was
+// left out. At level Info: that the database was opened, swept, checked or dropped. At level
+// Debug: what it could not do in the background, and has left to others. No value is ever logged,
+// and no credential; a key, escaped, is part of the name of an object that is damaged or can't be
+// read, or was left. The default discards all.
 func WithLogger(l *slog.Logger) Option {
 	return func(s *settings) {
 		if l != nil {

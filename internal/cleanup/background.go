@@ -9,6 +9,7 @@ import (
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/contention"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
@@ -268,8 +269,11 @@ func (b *Background) run(queue *[]*batch) {
 //
 // One timeout serves the requests of all, to begin with.
 func (b *Background) start(x *batch) {
-	ctx, cancel := b.st.Bounded(b.life)
-	w := &wave{ctx: ctx, cancel: cancel, left: len(x.jobs)}
+	life, work := b.st.Observer().Work(b.life, observe.Resolve)
+	ctx, cancel := b.st.Bounded(life)
+	w := &wave{
+		ctx: ctx, cancel: cancel, life: life, work: work, cells: len(x.jobs), left: len(x.jobs),
+	}
 	for i := 0; i < len(x.jobs); {
 		todo := x.jobs[i : i+1]
 		if x.inTurn {
@@ -288,13 +292,18 @@ func (b *Background) start(x *batch) {
 type wave struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	left   int // cells; guarded by Background.mu
+	// life is ctx without the timeout.
+	life  context.Context
+	work  *observe.Work
+	cells int
+	left  int   // of the cells; guarded by Background.mu
+	err   error // the first; guarded by Background.mu
 }
 
 func (b *Background) spawn(w *wave, todo []job, placed bool) {
 	b.rt.Go(func() {
 		for k := range todo {
-			b.finish(w.ctx, &todo[k])
+			b.finish(w, &todo[k])
 		}
 		if placed {
 			b.limit.Release()
@@ -305,13 +314,14 @@ func (b *Background) spawn(w *wave, todo []job, placed bool) {
 		b.mu.Unlock()
 		if last {
 			w.cancel()
+			w.work.Done(w.life, int64(w.cells), w.err)
 		}
 		b.ended()
 	})
 }
 
 // finish resolves a cell, unless somebody has claimed it.
-func (b *Background) finish(ctx context.Context, j *job) {
+func (b *Background) finish(w *wave, j *job) {
 	b.mu.Lock()
 	if j.claimed {
 		b.mu.Unlock()
@@ -320,9 +330,9 @@ func (b *Background) finish(ctx context.Context, j *job) {
 	j.started = true
 	b.leftLocked(j)
 	b.mu.Unlock()
-	err := b.retire(ctx, j.name, j.tx)
-	if err != nil && ctx.Err() != nil && b.life.Err() == nil {
-		err = b.retire(b.life, j.name, j.tx)
+	err := b.retire(w.ctx, j.name, j.tx)
+	if err != nil && w.ctx.Err() != nil && b.life.Err() == nil {
+		err = b.retire(w.life, j.name, j.tx)
 	}
 	if err != nil {
 		b.log.Debug("resolving was left to others",
@@ -330,6 +340,9 @@ func (b *Background) finish(ctx context.Context, j *job) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
 	if b.jobs[j.name] == j {
 		delete(b.jobs, j.name)
 	}

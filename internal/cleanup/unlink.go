@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
 )
@@ -25,7 +26,10 @@ const looksMax = 16
 // Unlink removes an external value that no cell points to, in the background.
 func (b *Background) Unlink(name, ref string) {
 	b.Later(func(ctx context.Context) {
-		if err := b.st.Unlink(ctx, name, ref); err != nil {
+		ctx, work := b.st.Observer().Work(ctx, observe.Unlink)
+		err := b.st.Unlink(ctx, name, ref)
+		work.Done(ctx, 1, err)
+		if err != nil {
 			b.log.Debug("a value was left to a sweep",
 				"cell", b.st.FullName(name), "value", store.RefID(ref), "err", err)
 		}
@@ -50,7 +54,7 @@ func (b *Background) UnlinkIfDead(
 	if !slices.ContainsFunc(members, func(m Linking) bool { return m.Ref != "" }) {
 		return
 	}
-	b.Later(func(ctx context.Context) {
+	b.whenInDoubt(int64(len(members)), func(ctx context.Context) {
 		for _, m := range members {
 			if b.retire(ctx, m.Name, tx) != nil {
 				return
@@ -106,7 +110,7 @@ func (b *Background) UnlinkByWrite(
 	}
 	name, ref := w.At.Name, w.Next.Value.Ref
 	q := cell.Question{Tx: tx, Expected: string(w.At.Version), Saw: saw}
-	b.Later(func(ctx context.Context) {
+	b.whenInDoubt(1, func(ctx context.Context) {
 		for try := range looksMax {
 			if b.rs.Rest(ctx, try) != nil {
 				return
@@ -128,6 +132,15 @@ func (b *Background) UnlinkByWrite(
 			}
 			return
 		}
+	})
+}
+
+// whenInDoubt is Later for settling what is in doubt, in so many cells.
+func (b *Background) whenInDoubt(cells int64, f func(ctx context.Context)) {
+	b.Later(func(ctx context.Context) {
+		ctx, work := b.st.Observer().Work(ctx, observe.Settle)
+		f(ctx)
+		work.Done(ctx, cells, nil)
 	})
 }
 

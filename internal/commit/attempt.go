@@ -7,6 +7,7 @@ import (
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/cleanup"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
 )
@@ -135,8 +136,46 @@ func (a *attempt) run() verdict {
 	return committed
 }
 
-// conclude does what follows from how the attempt has ended, and tells the result.
+// conclude ends the attempt, and tells the result.
 func (a *attempt) conclude(v verdict) Result {
+	r := a.finish(v)
+	a.ended(r)
+	return r
+}
+
+// withdraw is the result of an attempt that is not made.
+func (a *attempt) withdraw(err error) Result {
+	r := Result{Outcome: Withdrawn, Err: err}
+	a.ended(r)
+	return r
+}
+
+// ended tells the observer.
+func (a *attempt) ended(r Result) {
+	o := a.st.Observer()
+	if o == nil {
+		return
+	}
+	seen := observe.Attempt{
+		Protocol: observe.Direct + observe.Protocol(a.kind), Keys: len(a.members), Err: r.Err,
+	}
+	switch r.Outcome {
+	case Committed:
+		seen.End = observe.Landed
+	case InDoubt:
+		seen.End = observe.Doubtful
+	case Withdrawn:
+		seen.End = observe.Withdrawn
+	}
+	i := slices.IndexFunc(a.members, func(m *Member) bool { return m.Result == store.Refused })
+	if i >= 0 && r.Outcome != Committed {
+		seen.Lost = a.members[i].Name
+	}
+	o.Attempt(a.ctx, seen)
+}
+
+// finish does what follows from how the attempt has ended.
+func (a *attempt) finish(v verdict) Result {
 	r := Result{
 		Outcome: v.Outcome, Err: v.err, Members: a.members, Partial: a.partial, Validation: a.found,
 	}
@@ -219,6 +258,8 @@ func (a *attempt) die() {
 // kills it, and settles its intents.
 func (a *attempt) doubtful(cause error) error {
 	names := namesOf(a.members)
+	a.st.Log().Warn("a transaction is in doubt: the background settles it",
+		"attempt", a.id, "keys", len(names), "err", cause)
 	if m := a.members[0]; a.kind == Direct {
 		a.bg.UnlinkByWrite(a.id, m.writer, m.write, a.expired)
 	} else {

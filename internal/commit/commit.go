@@ -81,11 +81,11 @@ func (c *Committer) Commit(ctx context.Context, p *Plan) Result {
 	a := c.newAttempt(ctx, p)
 	if a.kind != Direct {
 		if err := c.bg.Admit(ctx); err != nil {
-			return withdrawn(err)
+			return a.withdraw(err)
 		}
 	}
 	if a.kind != Validated && !p.seal() {
-		return withdrawn(nil)
+		return a.withdraw(nil)
 	}
 	return a.conclude(a.run())
 }

@@ -75,9 +75,6 @@ func inDoubt(cause error) verdict { return verdict{InDoubt, cause} }
 // ended reports whether the attempt is over.
 func (v verdict) ended() bool { return v.Outcome != Undecided }
 
-// withdrawn is the result of an attempt that was not made.
-func withdrawn(err error) Result { return Result{Outcome: Withdrawn, Err: err} }
-
 // ErrInDoubt matches an InDoubtError.
 var ErrInDoubt = errors.New("outcome in doubt")
 

@@ -111,3 +111,32 @@ func CheckDatabase(name string) error {
 
 // Prefix is the beginning of the names of all objects of a database.
 func Prefix(db string) string { return db + string(separator) }
+
+// Kind is what an object is.
+type Kind uint8
+
+// The kinds of objects.
+const (
+	// OtherKind is that of clocks, probes, what was moved aside, and what is none of ours.
+	OtherKind Kind = iota
+	// CellKind, ValueKind and MetaKind are those of cells, external values, and Meta.
+	CellKind
+	ValueKind
+	MetaKind
+)
+
+// KindOf is the kind of the object that has a name, provided that it is one of ours.
+func KindOf(name string) Kind {
+	last := name[strings.LastIndexByte(name, separator)+1:]
+	switch {
+	case IsLost(name) || last == "":
+		return OtherKind
+	case last[0] == cellKind:
+		return CellKind
+	case last[0] == valueKind:
+		return ValueKind
+	case name == Meta:
+		return MetaKind
+	}
+	return OtherKind
+}

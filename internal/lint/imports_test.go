@@ -35,7 +35,7 @@ var (
 		".", "internal/cache", "internal/cell", "internal/commit", "internal/keyspace",
 		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/latch",
 		"internal/txid", "internal/txn", "internal/outcome",
-		"internal/cleanup", "internal/contention",
+		"internal/cleanup", "internal/contention", "internal/observe",
 	}
 )
 
@@ -45,7 +45,7 @@ var directions = []row{
 		"internal/txn", "internal/cleanup", "internal/contention", "internal/scan",
 		"internal/sweep", "internal/store",
 		"internal/resolve", "internal/keyspace", "internal/txid", "internal/seam",
-		"backend", "cache", "internal/cache", "internal/budget",
+		"backend", "cache", "internal/cache", "internal/budget", "internal/observe",
 	}, "the public API wires the mechanisms together and knows no protocol, adapter or SDK"},
 
 	{"backend", nil, "the contract with a store belongs to nobody's implementation"},
@@ -104,10 +104,12 @@ var directions = []row{
 	{"internal/cell", []string{"internal/txid"}, "transitions of a cell are pure: no I/O, no time"},
 	{"internal/seam", []string{"golang.org/x/sync"},
 		"the door to the Go runtime leads nowhere else"},
+	{"internal/observe", []string{"backend", "internal/seam"},
+		"it passes on what it is told, and asks nobody"},
 	{"internal/latch", []string{"internal/seam"}, "who waits for whom is decided by names alone"},
 	{"internal/store", []string{
 		"internal/cell", "internal/txid", "internal/cache", "backend", "internal/keyspace",
-		"internal/seam",
+		"internal/seam", "internal/observe",
 	}, "it moves cells and knows nothing of other transactions"},
 	{"internal/outcome", []string{
 		"internal/store", "internal/cell", "internal/txid", "internal/seam",
@@ -116,11 +118,11 @@ var directions = []row{
 		"policy is made of numbers: it sends no request, and knows no cell"},
 	{"internal/cleanup", []string{
 		"internal/contention", "internal/resolve", "internal/store", "internal/cell",
-		"internal/txid", "internal/seam",
+		"internal/txid", "internal/seam", "internal/observe",
 	}, "it does for others what they have left, and begins nothing"},
 	{"internal/resolve", []string{
 		"backend", "internal/contention", "internal/outcome", "internal/store", "internal/cell",
-		"internal/txid", "internal/seam",
+		"internal/txid", "internal/seam", "internal/observe",
 	}, "it meets other transactions and runs none of its own"},
 	{"internal/scan", []string{
 		"backend", "internal/resolve", "internal/store", "internal/cell", "internal/txid",
@@ -129,11 +131,12 @@ var directions = []row{
 	{"internal/commit", []string{
 		"internal/cleanup", "internal/contention", "internal/scan", "internal/resolve",
 		"internal/store", "internal/cell", "internal/txid", "internal/seam", "backend",
+		"internal/observe",
 	}, "from a plan to a result: an attempt does not know its transaction, and tries once"},
 	{"internal/txn", []string{
 		"internal/commit", "internal/cleanup", "internal/contention", "internal/scan",
 		"internal/resolve", "internal/store", "internal/cell", "internal/txid", "internal/latch",
-		"internal/seam", "backend",
+		"internal/seam", "internal/observe", "backend",
 	}, "one transaction on top of the other mechanisms, without names of objects or requests"},
 	{"internal/sweep", []string{
 		"backend",
@@ -165,6 +168,12 @@ var directions = []row{
 	{"internal/check/system", nil, "it holds tests alone"},
 	{"internal/check/modules", nil, "it holds tests alone"},
 
+	{"layers/otelkv", []string{
+		".", "backend", "layers/otelkv/internal/instrument", "go.opentelemetry.io/otel",
+	}, "a layer stands on the public API alone, and where its data go is the program's choice"},
+	{"layers/otelkv/internal/instrument", nil, "names depend on nothing"},
+	{"layers/otelkv/dashboard", []string{"layers/otelkv/internal/instrument"},
+		"a dashboard is made of names"},
 	{"layers/queue", []string{"."}, "a layer is made of what users see"},
 	{"layers/tuple", []string{"."}, "a layer stands on the public API alone"},
 	{"layers/typed", []string{".", "layers/tuple", "golang.org/x/sync"},

@@ -9,6 +9,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/contention"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
@@ -71,14 +72,32 @@ func (r *Resolver) Shared(ctx context.Context, name string, after uint64) (Readi
 // client may have crashed); then it kills the attempt. A reader waits only for a
 // pending attempt whose intent is in its primary.
 func (r *Resolver) Settle(ctx context.Context, s store.Snapshot, role Role) (Reading, error) {
+	if s.Cell.Intent == nil {
+		return r.Known(s), nil
+	}
+	w := r.st.Observer().Wait(observe.ForIntent, s.Name)
+	rd, killed, err := r.settle(ctx, s, role, &w)
+	switch {
+	case err != nil:
+		w.End(ctx, observe.GaveUp)
+	case killed:
+		w.End(ctx, observe.Killed)
+	default:
+		w.End(ctx, observe.Over)
+	}
+	return rd, err
+}
+
+func (r *Resolver) settle(
+	ctx context.Context, s store.Snapshot, role Role, w *observe.Wait,
+) (rd Reading, killed bool, err error) {
 	kills := fencing{}
 	for pause := r.firstPause(); ; pause = min(pause*3/2, pauseMax, max(r.patience/4, pauseMin)) {
 		if in := s.Cell.Intent; in != nil && in.Action == cell.Lock && !role.Writer {
-			return r.Known(s), nil
+			return r.Known(s), false, nil
 		}
-		rd, err := r.Status(ctx, s)
-		if err != nil {
-			return Reading{}, err
+		if rd, err = r.Status(ctx, s); err != nil {
+			return Reading{}, false, err
 		}
 		if !rd.Final() { // somebody else of this handle may have settled it meanwhile
 			fences := rd.fences
@@ -86,8 +105,9 @@ func (r *Resolver) Settle(ctx context.Context, s store.Snapshot, role Role) (Rea
 			rd.fences = fences
 		}
 		if rd.Final() || !role.Writer && rd.readable() {
-			return rd, nil
+			return rd, false, nil
 		}
+		w.Begin()
 		wait := min(r.interval(rd, pause), r.grace(rd, role))
 		switch {
 		case wait <= 0:
@@ -96,7 +116,7 @@ func (r *Resolver) Settle(ctx context.Context, s store.Snapshot, role Role) (Rea
 			}
 			settled, kerr := r.kill(ctx, rd, pause)
 			if kerr != nil || settled.Cell != nil {
-				return settled, kerr
+				return settled, kerr == nil, kerr
 			}
 			s, err = r.Read(ctx, rd.Name)
 		case rd.Cell.Intent.Mode == cell.Staged: // its missing members tell
@@ -105,7 +125,7 @@ func (r *Resolver) Settle(ctx context.Context, s store.Snapshot, role Role) (Rea
 			s, err = r.again(ctx, rd.Snapshot, wait)
 		}
 		if err != nil {
-			return Reading{}, err
+			return Reading{}, false, err
 		}
 	}
 }

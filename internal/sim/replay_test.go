@@ -21,6 +21,9 @@ func TestReplay(t *testing.T) {
 			runtime.GOMAXPROCS([]int{1, 8}[n%2])
 			same(t, first, sim.Run(cfg))
 		}
+		untold := cfg
+		untold.Trace = false
+		require.Equal(t, first.Tape, sim.Run(untold).Tape, "an observer changes nothing")
 		cfg.Tape = first.Tape
 		same(t, first, sim.Run(cfg))
 	}
@@ -33,5 +36,6 @@ func same(t *testing.T, a, b *sim.Result) {
 	for i := range min(len(x), len(y)) {
 		require.Equal(t, x[i], y[i], "%s, seed %d, line %d", a.Config.Workload, a.Config.Seed, i)
 	}
+	require.Equal(t, a.Heard, b.Heard, "%s, seed %d", a.Config.Workload, a.Config.Seed)
 	require.Len(t, y, len(x), "lines of %s, seed %d", a.Config.Workload, a.Config.Seed)
 }

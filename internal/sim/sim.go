@@ -72,6 +72,7 @@ type Sim struct {
 	ledger  *program.Ledger
 	tape    *tape
 	trace   []line
+	heard   heard // if there is a trace
 
 	step    int
 	calm    bool // no faults any more
@@ -102,17 +103,21 @@ type Result struct {
 	Unknown int // transactions whose end nobody knows
 	Faults  [actions]int
 	History []*program.Record
-	trace   []line
+	// Heard is a digest of what an observer was told, if there is a trace.
+	Heard string
+	trace []line
 }
 
 // Run runs one schedule. Only one can run at a time.
 func Run(cfg Config) *Result {
 	s := newSim(cfg)
 	err := s.play()
+	told := s.heard.String()
 	s.world.Unwind()
 	r := &Result{
 		Config: s.cfg, Err: err, Tape: s.tape.bytes[:s.tape.pos], Steps: s.step,
 		Faults: s.count, History: s.ledger.Records(), trace: s.trace,
+		Heard: told,
 	}
 	r.Txs = len(r.History)
 	for _, h := range r.History {
@@ -133,7 +138,7 @@ func newSim(cfg Config) *Sim {
 	}
 	s := &Sim{
 		cfg: cfg, params: p, tape: &tape{bytes: cfg.Tape},
-		order: baton.Derive(cfg.Seed, 7), crashes: p.crashes,
+		order: baton.Derive(cfg.Seed, 7), crashes: p.crashes, heard: newHeard(),
 	}
 	if cfg.Tape == nil {
 		random := baton.Derive(cfg.Seed, 2)

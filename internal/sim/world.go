@@ -192,7 +192,11 @@ func (s *Sim) launch(clients []*program.Client) {
 // main opens the database and starts the clients.
 func (p *process) main() {
 	ctx := seam.NewContext(context.Background(), p)
-	db, err := open(ctx, p, bucket{p}, p.s.params)
+	var opts []strictkv.Option
+	if p.s.cfg.Trace {
+		opts = append(opts, strictkv.WithObserver(p.s.listener()))
+	}
+	db, err := open(ctx, p, bucket{p}, p.s.params, opts...)
 	if err != nil {
 		p.s.world.Fail(err)
 		return
@@ -222,14 +226,14 @@ const openTries = 1000
 
 // open opens the database, however often that takes.
 func open(
-	ctx context.Context, rt seam.Runtime, b backend.Backend, p params,
+	ctx context.Context, rt seam.Runtime, b backend.Backend, p params, opts ...strictkv.Option,
 ) (*strictkv.DB, error) {
+	opts = append(opts, strictkv.WithCacheSize(p.cache), strictkv.WithPatience(p.patience),
+		strictkv.WithInlineMax(p.inline))
 	var err error
 	for range openTries {
 		var db *strictkv.DB
-		db, err = strictkv.Open(ctx, database, b,
-			strictkv.WithCacheSize(p.cache), strictkv.WithPatience(p.patience),
-			strictkv.WithInlineMax(p.inline))
+		db, err = strictkv.Open(ctx, database, b, opts...)
 		if err == nil {
 			return db, nil
 		}

@@ -1,8 +1,14 @@
 package store
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/observe"
 )
 
 // Counts are the requests of a Store, and what they moved.
@@ -39,4 +45,74 @@ func (l *latency) add(d time.Duration) {
 		old = int64(d)
 	}
 	l.v.Store(max(1, old+(int64(d)-old)/8))
+}
+
+// All requests go through get, put, list and remove, which count them, and tell the observer.
+
+func (s *Store) get(
+	ctx context.Context, name string, known backend.Version,
+) (backend.Object, error) {
+	full := s.FullName(name)
+	ctx, r := s.observer.Request(ctx, observe.Get, name, full)
+	o, err := s.backend.Get(ctx, full, known)
+	s.counts.Gets.Add(1)
+	s.counts.BytesRead.Add(int64(len(o.Data)))
+	if errors.Is(err, backend.ErrNotModified) {
+		s.counts.NotModified.Add(1)
+	}
+	if r.Observed() {
+		r.Read, r.Result, r.Err = len(o.Data), observe.ResultOf(err), err
+		r.End(ctx)
+	}
+	return o, err
+}
+
+func (s *Store) put(
+	ctx context.Context, name string, data []byte, c backend.Condition,
+) (backend.Stamp, error) {
+	full := s.FullName(name)
+	ctx, r := s.observer.Request(ctx, observe.Put, name, full)
+	at, err := s.backend.Put(ctx, full, data, c)
+	s.counts.Puts.Add(1)
+	s.counts.BytesWritten.Add(int64(len(data)))
+	r.Written = len(data)
+	s.wrote(ctx, r, err)
+	return at, err
+}
+
+func (s *Store) remove(ctx context.Context, name string, v backend.Version) error {
+	full := s.FullName(name)
+	ctx, r := s.observer.Request(ctx, observe.Delete, name, full)
+	err := s.backend.Delete(ctx, full, v)
+	s.counts.Deletes.Add(1)
+	s.wrote(ctx, r, err)
+	return err
+}
+
+// wrote ends a write or a removal.
+func (s *Store) wrote(ctx context.Context, r observe.Request, err error) {
+	unknown := err != nil && classify(err) == Unknown
+	if unknown {
+		s.counts.Unknown.Add(1)
+	}
+	if !r.Observed() {
+		return
+	}
+	if r.Err, r.Result = err, observe.ResultOf(err); unknown {
+		r.Result = observe.Unknown
+	}
+	r.End(ctx)
+}
+
+// list is given names, and gives them back, in full.
+func (s *Store) list(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
+	name := strings.TrimPrefix(o.Prefix, s.prefix)
+	ctx, r := s.observer.Request(ctx, observe.List, name, o.Prefix)
+	page, err := s.backend.List(ctx, o)
+	s.counts.Lists.Add(1)
+	if r.Observed() {
+		r.Result, r.Err = observe.ResultOf(err), err
+		r.End(ctx)
+	}
+	return page, err
 }

@@ -39,8 +39,7 @@ func (s *Store) objects(
 func (s *Store) page(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
 	var page backend.Page
 	err := s.retry(ctx, func(ctx context.Context) (err error) {
-		s.counts.Lists.Add(1)
-		page, err = s.backend.List(ctx, o)
+		page, err = s.list(ctx, o)
 		return err
 	})
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -45,9 +47,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		backend: o.Backend, rt: o.Runtime, prefix: o.Prefix,
 		limit: seam.NewLimiter(o.Runtime, o.Concurrency), bounds: o.Requests.bounded(),
-		readOnly: o.ReadOnly, log: o.Logger,
+		readOnly: o.ReadOnly, observer: o.Observer,
 	}
-	if s.opening.Store(o.Logger); s.readOnly {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s.log = o.Logger.With("database", strings.TrimSuffix(o.Prefix, "/"))
+	if s.opening.Store(s.log); s.readOnly {
 		s.backend = sealed{o.Backend}
 		o.Probe = ProbeNever
 	}
@@ -157,19 +163,6 @@ func (s *Store) writeMeta(ctx context.Context, m meta, at backend.Version) (meta
 		return err
 	})
 	return there, err
-}
-
-// put writes an object that is no cell.
-func (s *Store) put(
-	ctx context.Context, name string, data []byte, c backend.Condition,
-) (backend.Version, error) {
-	at, err := s.backend.Put(ctx, s.FullName(name), data, c)
-	s.counts.Puts.Add(1)
-	s.counts.BytesWritten.Add(int64(len(data)))
-	if classify(err) == Unknown {
-		s.counts.Unknown.Add(1)
-	}
-	return at.Version, err
 }
 
 // expect is the condition that an object is at a version; empty is none.

@@ -127,7 +127,8 @@ func (t *trial) atOnce(requests ...func() error) error {
 // write writes the object if it is as it was, which it is.
 func (t *trial) write(ctx context.Context, x *subject, data string) error {
 	return t.retry(ctx, func(ctx context.Context) error {
-		v, err := t.put(ctx, x.name, []byte(data), expect(x.version))
+		at, err := t.put(ctx, x.name, []byte(data), expect(x.version))
+		v := at.Version
 		if classify(err) == Refused { // an earlier copy has landed
 			var o backend.Object
 			if o, err = t.get(ctx, x.name, ""); err == nil && string(o.Data) != data {
@@ -165,9 +166,9 @@ func (t *trial) forbidden(ctx context.Context, x *subject, c backend.Condition) 
 // names refuses that; shorter keys fit, so the logger is warned, and nothing else happens.
 func (t *trial) askLongName(ctx context.Context) {
 	_, err := t.get(ctx, "="+strings.Repeat("x", keyspace.KeyMax), "")
-	if errors.Is(err, backend.ErrInvalid) && t.log != nil {
+	if errors.Is(err, backend.ErrInvalid) {
 		t.log.Warn("the store refuses long names: keys of more than 123 bytes may not fit",
-			"database", t.Store.prefix, "err", err)
+			"err", err)
 	}
 }
 

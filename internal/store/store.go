@@ -15,6 +15,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cache"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
@@ -91,6 +92,8 @@ type Options struct {
 	// Logger, if not nil, is warned of the first request of Open that fails, and of what a
 	// probe finds that does not forbid to go on.
 	Logger *slog.Logger
+	// Observer, if not nil, is told of every request.
+	Observer *observe.Observer
 }
 
 // Store is one database's objects in a bucket.
@@ -113,7 +116,9 @@ type Store struct {
 	// opening is told of the first failure, until it is nil.
 	opening atomic.Pointer[slog.Logger]
 	opened  metaTime
-	log     *slog.Logger // may be nil
+	log     *slog.Logger
+	// observer may be nil.
+	observer *observe.Observer
 }
 
 // Snapshot is a cell as a request saw it, or as the cache remembers it.
@@ -136,6 +141,12 @@ type Snapshot struct {
 
 // Runtime is the door to goroutines and time.
 func (s *Store) Runtime() seam.Runtime { return s.rt }
+
+// Observer is who is told of what the handle does; it may be nil.
+func (s *Store) Observer() *observe.Observer { return s.observer }
+
+// Log is where the handle tells what an operator should know; it is never nil.
+func (s *Store) Log() *slog.Logger { return s.log }
 
 // Tick advances the logical clock, which orders requests and knowledge.
 func (s *Store) Tick() uint64 { return s.cache.Tick() }
@@ -223,18 +234,6 @@ func (s *Store) read(
 	return seen, nil
 }
 
-func (s *Store) get(
-	ctx context.Context, name string, known backend.Version,
-) (backend.Object, error) {
-	o, err := s.backend.Get(ctx, s.FullName(name), known)
-	s.counts.Gets.Add(1)
-	s.counts.BytesRead.Add(int64(len(o.Data)))
-	if errors.Is(err, backend.ErrNotModified) {
-		s.counts.NotModified.Add(1)
-	}
-	return o, err
-}
-
 // retry sends a request until it is answered, or fails for good: reads after any
 // passing error, writes after one that means "not applied". It bounds the number
 // of requests under way and the time of each.
@@ -250,24 +249,45 @@ func (s *Store) retryFor(
 	for try := 0; ; try++ {
 		err := s.once(ctx, limit, send)
 		switch {
-		case err == nil || final(err):
+		case err == nil:
+			return nil
+		case final(err):
+			s.warnDamage(err)
 			return err
 		case ctx.Err() != nil:
 			return errors.Join(ctx.Err(), err)
 		case try == s.bounds.Retries && errors.Is(err, backend.ErrThrottled):
+			s.warn(try, err)
 			return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		case try == s.bounds.Retries:
+			s.warn(try, err)
 			return NotTheCallers(err)
 		}
 		s.counts.Retried.Add(1)
 		if log := s.opening.Swap(nil); log != nil {
-			log.Warn("the store does not answer; trying again", "database", s.prefix, "err", err)
+			log.Warn("the store does not answer; trying again", "err", err)
 		}
-		asked := min(backend.PauseAsked(err), pauseMax)
-		if serr := s.rt.Sleep(ctx, asked+seam.Jitter(s.rt, pause)); serr != nil {
+		s.warn(try, err)
+		wait := min(backend.PauseAsked(err), pauseMax) + seam.Jitter(s.rt, pause)
+		s.observer.Resend(ctx, try+1, wait, err)
+		if serr := s.rt.Sleep(ctx, wait); serr != nil {
 			return errors.Join(serr, err)
 		}
 		pause = min(2*pause, s.bounds.BackoffMax)
+	}
+}
+
+// warnTries is how often a request fails before that is worth a warning: single failures are part
+// of a store's life.
+const warnTries = 3
+
+// warn tells the logger of a request that has failed in passing.
+func (s *Store) warn(try int, err error) {
+	switch {
+	case errors.Is(err, backend.ErrThrottled):
+		s.log.Warn("the store throttles requests", "err", err)
+	case try+1 >= min(warnTries, s.bounds.Retries+1):
+		s.log.Warn("the store cannot be reached", "tries", try+1, "err", err)
 	}
 }
 
@@ -327,6 +347,13 @@ func final(err error) bool {
 	return errors.Is(err, backend.ErrBucketNotFound) || errors.Is(err, backend.ErrDenied) ||
 		errors.Is(err, backend.ErrCorrupt) || errors.Is(err, backend.ErrInvalid) ||
 		errors.Is(err, ErrFormat)
+}
+
+// warnDamage tells the logger of an object that is damaged.
+func (s *Store) warnDamage(err error) {
+	if errors.Is(err, backend.ErrCorrupt) {
+		s.log.Warn("an object is damaged", "err", err)
+	}
 }
 
 // damaged names the object that could not be decoded. One of a newer format is

@@ -78,10 +78,8 @@ func (s *Store) upload(
 	ctx context.Context, name string, data []byte,
 ) (at backend.Stamp, err error) {
 	err = s.retryFor(ctx, s.transferTime(len(data)), func(ctx context.Context) (err error) {
-		s.counts.Puts.Add(1)
-		s.counts.BytesWritten.Add(int64(len(data)))
 		sent := s.rt.Now()
-		at, err = s.backend.Put(ctx, s.FullName(name), data, backend.IfAbsent())
+		at, err = s.put(ctx, name, data, backend.IfAbsent())
 		switch classify(err) {
 		case Applied:
 			s.cache.Saw(at.Time, sent, s.rt.Now())
@@ -89,8 +87,6 @@ func (s *Store) upload(
 			if at, err = s.stampOf(ctx, name); err == nil && at.Version == "" {
 				err = fmt.Errorf("%w: the value vanished", backend.ErrUnavailable)
 			}
-		case Unknown:
-			s.counts.Unknown.Add(1)
 		}
 		return err
 	})
@@ -109,8 +105,7 @@ func notWritten(err error) error {
 // stampOf finds out the version of an object, and when it was written, by listing: empty if
 // there is none.
 func (s *Store) stampOf(ctx context.Context, name string) (backend.Stamp, error) {
-	s.counts.Lists.Add(1)
-	page, err := s.backend.List(ctx, backend.ListOptions{Prefix: s.FullName(name), Limit: 1})
+	page, err := s.list(ctx, backend.ListOptions{Prefix: s.FullName(name), Limit: 1})
 	if err != nil || len(page.Objects) == 0 || page.Objects[0].Name != s.FullName(name) {
 		return backend.Stamp{}, err
 	}
@@ -190,7 +185,9 @@ func (s *Store) fetchValue(ctx context.Context, name string, v cell.Value) ([]by
 	default:
 		return data, nil
 	}
-	return nil, &backend.CorruptError{Object: s.FullName(name), Err: err}
+	err = &backend.CorruptError{Object: s.FullName(name), Err: err}
+	s.warnDamage(err)
+	return nil, err
 }
 
 // LostValue is the error for an external value that is missing although its cell still
@@ -225,13 +222,9 @@ func (s *Store) Remove(ctx context.Context, name string, v backend.Version) (Res
 	result := NotApplied
 	var cause error
 	err := s.retry(ctx, func(ctx context.Context) error {
-		s.counts.Deletes.Add(1)
-		cause = s.backend.Delete(ctx, s.FullName(name), v)
-		switch result = classify(cause); result {
-		case Applied, Refused:
+		cause = s.remove(ctx, name, v)
+		if result = classify(cause); result == Applied || result == Refused {
 			return nil
-		case Unknown:
-			s.counts.Unknown.Add(1)
 		}
 		return cause
 	})
@@ -250,17 +243,15 @@ func (s *Store) StoreTime(ctx context.Context) (time.Time, error) {
 	name := keyspace.Clock(txid.New(s.rt.Entropy).String())
 	var at time.Time
 	err := s.retry(ctx, func(ctx context.Context) error {
-		s.counts.Puts.Add(1)
 		sent := s.rt.Now()
-		made, err := s.backend.Put(ctx, s.FullName(name), nil, backend.IfAbsent())
+		made, err := s.put(ctx, name, nil, backend.IfAbsent())
 		if err != nil && classify(err) != Refused { // refused: an earlier copy has landed
 			return err
 		}
 		if err == nil { // a refusal without a time does not say that the store tells none
 			s.cache.Saw(made.Time, sent, s.rt.Now())
 		}
-		s.counts.Lists.Add(1)
-		page, err := s.backend.List(ctx, backend.ListOptions{Prefix: s.FullName(name), Limit: 1})
+		page, err := s.list(ctx, backend.ListOptions{Prefix: s.FullName(name), Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -268,8 +259,7 @@ func (s *Store) StoreTime(ctx context.Context) (time.Time, error) {
 			return fmt.Errorf("%w: the object vanished", backend.ErrUnavailable)
 		}
 		at = page.Objects[0].Modified
-		s.counts.Deletes.Add(1)
-		return s.backend.Delete(ctx, page.Objects[0].Name, page.Objects[0].Version)
+		return s.remove(ctx, name, page.Objects[0].Version)
 	})
 	if err != nil && at.IsZero() {
 		return at, fmt.Errorf("ask for the store's time: %w", notWritten(err))

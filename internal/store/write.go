@@ -67,10 +67,8 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 		}
 		e.Proved, e.Until = s.Tick(), s.rt.Now()
 		var at backend.Stamp
-		at, cause = s.backend.Put(ctx, s.FullName(w.At.Name), w.data, cond)
+		at, cause = s.put(ctx, w.At.Name, w.data, cond)
 		e.Version, told = at.Version, at.Time
-		s.counts.Puts.Add(1)
-		s.counts.BytesWritten.Add(int64(len(w.data)))
 		result = classify(cause)
 		if result == NotApplied {
 			return cause
@@ -85,9 +83,6 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 	}
 	if result == Applied {
 		return Applied, s.applied(w.At.Name, e, told), nil
-	}
-	if result == Unknown {
-		s.counts.Unknown.Add(1)
 	}
 	if w.doubt {
 		result = Unknown

@@ -22,6 +22,7 @@ import (
 	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/latch"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/seam"
@@ -92,6 +93,19 @@ func New(c Config) *Engine {
 	return e
 }
 
+// count is the counter of transactions that end so.
+func (s *Stats) count(how observe.Outcome) *atomic.Int64 {
+	switch how {
+	case observe.Committed:
+		return &s.Committed
+	case observe.ReadOnly:
+		return &s.ReadOnly
+	case observe.Failed:
+		return &s.Failed
+	}
+	return &s.InDoubt
+}
+
 // Stats are the counters.
 func (e *Engine) Stats() *Stats { return &e.stats }
 
@@ -105,6 +119,8 @@ type Options struct {
 	// MaxAttempts, if not 0, ends the transaction with ErrConflict after so many
 	// attempts.
 	MaxAttempts int
+	// Name is what an observer is told.
+	Name string
 }
 
 // Read reads one key outside a transaction: linearizable in one request, or, with a
@@ -116,6 +132,15 @@ func (e *Engine) Read(
 	if err := ctx.Err(); err != nil {
 		return nil, About{}, err
 	}
+	ctx, seen := e.st.Observer().Tx(ctx, observe.Read, "", time.Time{})
+	v, a, err := e.readOne(ctx, name, staleness, seen)
+	seen.End(ctx, err)
+	return v, a, err
+}
+
+func (e *Engine) readOne(
+	ctx context.Context, name string, staleness time.Duration, seen *observe.Tx,
+) ([]byte, About, error) {
 	rd, ok, now := resolve.Reading{}, false, e.st.Clock()
 	if staleness > 0 {
 		rd, ok = e.rs.Cached(name)
@@ -132,6 +157,7 @@ func (e *Engine) Read(
 		}
 	}
 	e.stats.ReadOnly.Add(1)
+	seen.Ended(observe.ReadOnly)
 	return e.bytes(ctx, rd, now)
 }
 

@@ -75,7 +75,7 @@ func (t *txn) pace(p *plan) (paused bool, err error) {
 		return true, err
 	}
 	t.fresh = nil
-	t.rerun(Conflict)
+	t.rerun(Conflict, p.Members[0].Name)
 	return true, nil
 }
 
@@ -114,7 +114,7 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 	case err != nil:
 		return true, err
 	case changed:
-		t.rerun(StaleRead)
+		t.rerun(StaleRead, "")
 		return false, nil
 	case needless(t.locks.Members()):
 		t.readLocked(used)
@@ -161,7 +161,8 @@ func (t *txn) readLocked(used []*entry) {
 // lockAgain gives up lost locks: the function runs again, and takes new ones.
 func (t *txn) lockAgain() (done bool, err error) {
 	t.release()
-	t.fresh, t.why = nil, LocksLost
+	t.fresh = nil
+	t.anew(LocksLost, "")
 	err = t.failed()
 	return err != nil, err
 }
@@ -179,6 +180,7 @@ func (t *txn) release() {
 func (t *txn) escalate(used []*entry) error {
 	if t.priority.Escalate() {
 		t.e.stats.Escalated.Add(1)
+		t.seen.Escalates()
 	}
 	if err := t.e.bg.Admit(t.ctx); err != nil {
 		return err

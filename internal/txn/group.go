@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/internal/latch"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
@@ -215,7 +216,7 @@ func (g *group) without(t *txn, err error) error {
 	if !g.committing {
 		return err
 	}
-	t.e.stats.InDoubt.Add(1)
+	t.endsAs(observe.InDoubt)
 	return &InDoubtError{Names: t.waiter.tx.changed(), Err: err}
 }
 
@@ -223,14 +224,16 @@ func (g *group) without(t *txn, err error) error {
 func (g *group) end(err error) {
 	var doubt *InDoubtError
 	inDoubt := errors.As(err, &doubt)
-	stats := &g.t.e.stats
+	stats, how := &g.t.e.stats, observe.Committed
 	g.mu.Lock()
 	left := g.left // they have been told already
 	g.mu.Unlock()
 	switch n := int64(len(g.waiters)-left) - 1; {
 	case inDoubt:
+		how = observe.InDoubt
 		stats.InDoubt.Add(n)
 	case err == nil && g.t.linked == nil:
+		how = observe.ReadOnly
 		stats.ReadOnly.Add(n)
 	case err == nil:
 		stats.Committed.Add(n)
@@ -238,6 +241,7 @@ func (g *group) end(err error) {
 	}
 	for _, r := range g.waiters {
 		o := latch.End
+		r.waiter.how = how
 		switch {
 		case inDoubt:
 			r.waiter.err = &InDoubtError{

@@ -16,8 +16,10 @@ type plan struct {
 	writes []*entry
 	// room is for them, mostly.
 	room [2]*entry
-	// stale says that something read has changed: the function must run again.
+	// stale says that something read has changed: the function must run again. Lost is a cell
+	// that has, if it is one that is written.
 	stale bool
+	lost  string
 }
 
 // newPlan finds out what the write set's cells are now.
@@ -52,7 +54,7 @@ func (t *txn) newPlan(tx *Tx) (*plan, error) {
 	now := t.e.st.Clock()
 	for i, m := range p.Members {
 		if p.writes[i].Outdated(m.Base, now) {
-			p.stale = true
+			p.stale, p.lost = true, m.Name
 		}
 	}
 	p.Ends = tx.ends()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/seam"
@@ -29,13 +30,14 @@ func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 		}
 		stale, err := t.validate(reads, must, tx.spans)
 		if err == nil && !stale && t.longAgo(reads[len(must):]) {
+			must = reads
 			stale, err = t.validate(reads, reads, nil)
 		}
 		if err != nil {
 			return true, err
 		}
 		if stale {
-			t.rerun(StaleRead)
+			t.rerun(StaleRead, t.lost(must))
 			err := t.failed()
 			return err != nil, err
 		}
@@ -44,14 +46,26 @@ func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 		return t.again(tx)
 	}
 	if ferr != nil {
-		t.e.stats.Failed.Add(1)
+		t.endsAs(observe.Failed)
 		return true, ferr
 	}
 	if t.group != nil && !t.group.seal() {
 		return false, nil
 	}
-	t.e.stats.ReadOnly.Add(1)
+	t.endsAs(observe.ReadOnly)
 	return true, nil
+}
+
+// lost is a key that was read, and has changed by what is fresh now.
+func (t *txn) lost(reads []*commit.Read) string {
+	for _, r := range reads {
+		if rd, ok := t.fresh[r.Name]; ok && rd.Cell != nil {
+			if _, w := rd.Effective(); r.Seen && w != r.Writer {
+				return r.Name
+			}
+		}
+	}
+	return ""
 }
 
 // readInserts makes what Insert has taken to be absent, unread, part of the read set: no commit

@@ -28,7 +28,7 @@ const (
 // versions have moved, and the function need not run again.
 func (t *txn) refresh(p *plan, r commit.Result) (rerun bool, err error) {
 	if r.Stale {
-		t.rerun(StaleRead)
+		t.rerun(StaleRead, lostRead(p.Reads, r.Now))
 		t.startFrom(p, r.Now)
 		return true, nil
 	}
@@ -43,10 +43,14 @@ func (t *txn) refresh(p *plan, r commit.Result) (rerun bool, err error) {
 		return err
 	})
 	t.outdate(p)
-	if err != nil || !changed(p, r.Now, t.e.st.Clock()) {
+	if err != nil {
 		return false, err
 	}
-	t.rerun(Conflict)
+	lost, changed := changed(p, r.Now, t.e.st.Clock())
+	if !changed {
+		return false, nil
+	}
+	t.rerun(Conflict, lost)
 	t.startFrom(p, r.Now)
 	return true, nil
 }
@@ -79,19 +83,30 @@ func (t *txn) outdate(p *plan) {
 	}
 }
 
-// changed reports whether the function saw another writer of some key.
-func changed(p *plan, others []resolve.Reading, now int64) bool {
+// changed reports whether the function saw another writer of some key, and of which.
+func changed(p *plan, others []resolve.Reading, now int64) (name string, yes bool) {
 	for i, r := range p.Reads {
 		if r.Outdated(others[i], now) {
-			return true
+			return r.Name, true
 		}
 	}
 	for _, e := range p.writes {
 		if e.Outdated(e.Base, now) {
-			return true
+			return e.Name, true
 		}
 	}
-	return false
+	return "", false
+}
+
+// lostRead is a key that has changed since the function saw it; empty if there is none, or
+// nothing has been read again.
+func lostRead(reads []*commit.Read, now []resolve.Reading) string {
+	for i := range now {
+		if _, w := now[i].Effective(); reads[i].Seen && w != reads[i].Writer {
+			return reads[i].Name
+		}
+	}
+	return ""
 }
 
 // startFrom makes what is known now the start of the function's next run: the

@@ -8,6 +8,7 @@ import (
 	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/contention"
 	"github.com/strictkv/strictkv/internal/latch"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/txid"
@@ -18,8 +19,13 @@ func (e *Engine) Run(ctx context.Context, o Options, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	kind := observe.Update
+	if o.ReadOnly {
+		kind = observe.View
+	}
 	t := e.begin(ctx)
 	t.o = o
+	t.ctx, t.seen = e.st.Observer().Tx(ctx, kind, o.Name, t.start)
 	return t.run(fn)
 }
 
@@ -30,14 +36,21 @@ func (e *Engine) begin(ctx context.Context) *txn {
 }
 
 // run runs the function until the transaction has ended.
-func (t *txn) run(fn func(*Tx) error) error {
-	defer t.leave()
-	for {
-		done, err := t.once(fn)
-		if done {
-			return err
-		}
+func (t *txn) run(fn func(*Tx) error) (err error) {
+	defer func() {
+		t.leave()
+		t.seen.End(t.ctx, err)
+	}()
+	for done := false; !done; {
+		done, err = t.once(fn)
 	}
+	return err
+}
+
+// endsAs counts a transaction that ends so.
+func (t *txn) endsAs(how observe.Outcome) {
+	t.e.stats.count(how).Add(1)
+	t.seen.Ended(how)
 }
 
 // Retry is why the function runs once more.
@@ -56,10 +69,17 @@ const (
 	Regrouped
 )
 
-// rerun counts a run of the function that did not see what is there now.
-func (t *txn) rerun(why Retry) {
+// rerun counts a run of the function that did not see what is there now. Lost is a cell that has
+// changed, if one is known.
+func (t *txn) rerun(why Retry, lost string) {
 	t.e.stats.StaleReads.Add(1)
+	t.anew(why, lost)
+}
+
+// anew makes the function run once more.
+func (t *txn) anew(why Retry, lost string) {
 	t.why = why
+	t.e.st.Observer().Retry(t.ctx, uint8(why), lost)
 }
 
 // txn is a transaction, over all its attempts.
@@ -67,6 +87,7 @@ type txn struct {
 	e        *Engine
 	ctx      context.Context
 	o        Options
+	seen     *observe.Tx // nil without an observer, or if it commits for a group
 	priority txid.Priority
 	// begun and start are when the transaction began, by the logical clock and by
 	// the real one.
@@ -116,6 +137,7 @@ func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
 	}
 	t.listed, tx.tick = nil, t.e.st.Tick()
 	began := t.e.rt.Now()
+	t.seen.Run()
 	ferr := tx.call(fn)
 	t.ran = t.e.rt.Now().Sub(began) - tx.waited
 	if errors.Is(ferr, errNobody) {
@@ -143,10 +165,22 @@ func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
 	return t.commit(tx)
 }
 
+// What of a transaction that fails is worth a warning.
+const (
+	// failuresWarn is after how many failures, and each time after as many more.
+	failuresWarn = 20
+	// ageWarn is from which age on each failure is.
+	ageWarn = 10 * time.Second
+)
+
 // failed counts a failure, and ends the transaction if that was the last attempt
 // allowed, or the caller has left.
 func (t *txn) failed() error {
 	t.failures++
+	if age := t.e.rt.Now().Sub(t.start); t.failures%failuresWarn == 0 || age >= ageWarn {
+		t.e.st.Log().Warn("a transaction is tried again and again",
+			"name", t.o.Name, "failures", t.failures, "for", age)
+	}
 	if err := t.ctx.Err(); err != nil {
 		return err
 	}
@@ -173,7 +207,7 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 		case err != nil:
 			return true, err
 		case p.stale:
-			t.rerun(StaleRead)
+			t.rerun(StaleRead, p.lost)
 			t.tax(contention.Failure{Stale: true})
 			if err := t.failed(); err != nil || !t.locksFirst(tx) {
 				return err != nil, err
@@ -227,11 +261,11 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 func (t *txn) conclude(r commit.Result) (done bool, err error) {
 	switch r.Outcome {
 	case commit.Committed:
-		t.e.stats.Committed.Add(1)
+		t.endsAs(observe.Committed)
 		t.linked = r.Members
 		return true, nil
 	case commit.InDoubt:
-		t.e.stats.InDoubt.Add(1)
+		t.endsAs(observe.InDoubt)
 		t.linked = r.Members
 		return true, r.Err
 	}

@@ -278,7 +278,11 @@ var errVanished = errors.New("a value that was read has been replaced")
 // again makes what is known now the start of the function's next run, after a value had
 // vanished.
 func (t *txn) again(tx *Tx) (done bool, err error) {
-	t.rerun(StaleRead)
+	lost := ""
+	if len(tx.vanished) > 0 {
+		lost = tx.vanished[0].Name
+	}
+	t.rerun(StaleRead, lost)
 	t.fresh = map[string]resolve.Reading{}
 	for _, e := range tx.reads() {
 		t.fresh[e.Name] = e.Base

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/internal/latch"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
@@ -28,6 +29,7 @@ type waiter struct {
 	ran   seam.Event
 	good  bool // the function returned nil, and what it did can be committed with others'
 	err   error
+	how   observe.Outcome
 }
 
 // acquireLatch waits until the handle's other transactions that want the same cells have
@@ -68,7 +70,10 @@ func (t *txn) acquireLatch(tx *Tx, fn func(*Tx) error) (now, done bool, err erro
 		}
 		again, done, err = t.await(place, fn)
 	}
-	t.fresh, t.why = nil, Regrouped
+	t.fresh = nil
+	if !done {
+		t.anew(Regrouped, "")
+	}
 	return false, done, err
 }
 
@@ -79,11 +84,17 @@ func (t *txn) await(
 ) (again, done bool, err error) {
 	ctx, cancel := t.e.rt.WithTimeout(t.ctx, latchMax)
 	defer cancel()
+	w, how := t.e.st.Observer().Wait(observe.ForTurn, ""), observe.Alone
+	w.Begin()
+	defer func() { w.End(t.ctx, how) }()
 	var begun time.Time // of the last run
 	for {
 		o, err := t.waiter.Next(ctx, t.e.rt)
 		if err != nil {
 			if left, err := t.stepOut(place); left {
+				if err != nil {
+					how = observe.GaveUp
+				}
 				return false, err != nil, err
 			}
 			ctx = t.ctx // the group is at work, which has limits of its own
@@ -94,7 +105,7 @@ func (t *txn) await(
 			begun = t.e.rt.Now()
 			t.runShared(fn)
 		case latch.Go:
-			t.latch = place
+			t.latch, how = place, observe.Over
 			return false, false, nil
 		case latch.Slow:
 			t.slow, t.solo = true, t.e.rt.Now().Sub(begun) >= latchMax
@@ -105,6 +116,8 @@ func (t *txn) await(
 		case latch.Again:
 			return true, false, nil
 		case latch.End:
+			how = observe.Together
+			t.seen.Joined(t.waiter.how)
 			return false, true, t.waiter.err
 		}
 	}
@@ -128,6 +141,7 @@ func (t *txn) stepOut(place *latch.Latch[*txn]) (left bool, err error) {
 func (t *txn) runShared(fn func(*Tx) error) {
 	r := &t.waiter
 	r.good = false
+	t.seen.Run()
 	defer r.ran.Set() // if it panics, too
 	r.good = r.tx.call(fn) == nil && r.tx.sound()
 }

@@ -63,7 +63,7 @@ func nested(t *testing.T) (modules []string) {
 // command, the README's second, tests everything.
 func TestNested(t *testing.T) {
 	modules := nested(t)
-	assert.Equal(t, []string{"benchmarks", "layers/typed/cbor"}, modules)
+	assert.Equal(t, []string{"benchmarks", "layers/otelkv", "layers/typed/cbor"}, modules)
 	for _, dir := range modules {
 		t.Run(dir, func(t *testing.T) { run(t, dir, "test", "./...") })
 	}
@@ -114,6 +114,16 @@ func TestLean(t *testing.T) {
 		for _, path := range theirs {
 			assert.NotRegexp(t, clouds, path, program[1])
 		}
+	}
+}
+
+// TestTelemetry: who has metrics or traces made compiles the API of OpenTelemetry, and no SDK.
+func TestTelemetry(t *testing.T) {
+	nested(t)
+	_, theirs := deps(t, "layers/otelkv", ".")
+	assert.NotEmpty(t, theirs)
+	for _, path := range theirs {
+		assert.NotRegexp(t, "/otel/(sdk|exporters)", path)
 	}
 }
 

@@ -153,6 +153,9 @@ func (w *World) observe(delta int) {
 	w.held += delta
 }
 
+// Holds reports whether the goroutine that runs holds a mutex.
+func (w *World) Holds() bool { return w.current != nil && w.held > 0 }
+
 // Unwind ends the world. Each goroutine that is left is woken with poison, which makes
 // it exit.
 func (w *World) Unwind() {

@@ -1,0 +1,114 @@
+package otelkv_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/layers/otelkv"
+)
+
+// update is a transaction that reads a key and writes it.
+type update func() error
+
+func newUpdate(b *testing.B, o otelkv.Options, keys int) update {
+	observer, err := otelkv.New(o)
+	require.NoError(b, err)
+	var opts []strictkv.Option
+	if o.Meters != nil || o.Tracers != nil {
+		opts = append(opts, strictkv.WithObserver(observer))
+	}
+	db, err := strictkv.Open(b.Context(), "db", memory.New(), opts...)
+	require.NoError(b, err)
+	b.Cleanup(func() { _ = db.Close(b.Context()) })
+	c := db.Collection([]byte("c"))
+	return func() error {
+		return db.Tx(b.Context(), func(tx *strictkv.Tx) error {
+			for i := range keys {
+				key := []byte{'k', byte(i)}
+				v, err := tx.Read(c, key)
+				if err != nil && !errors.Is(err, strictkv.ErrNotFound) {
+					return err
+				}
+				if err := tx.Write(c, key, append(v[:0:0], 'x')); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, strictkv.Named("update"))
+	}
+}
+
+func metrics() otelkv.Options {
+	return otelkv.Options{
+		Meters: sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader())),
+	}
+}
+
+// BenchmarkTx is a transaction in memory, without an observer, with metrics, and with spans that
+// are recorded and dropped.
+func BenchmarkTx(b *testing.B) {
+	spans := otelkv.Options{Tracers: sdktrace.NewTracerProvider()}
+	spansToo := spans
+	spansToo.RequestSpans = true
+	for _, x := range []struct {
+		name string
+		o    otelkv.Options
+	}{
+		{"none", otelkv.Options{}}, {"metrics", metrics()}, {"spans", spans},
+		{"request_spans", spansToo},
+	} {
+		b.Run(x.name, func(b *testing.B) {
+			run := newUpdate(b, x.o, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkCost compares transactions in memory with and without metrics, one of each in turn, by
+// what they take at the median and at the 99th percentile.
+func BenchmarkCost(b *testing.B) {
+	for _, x := range []struct {
+		name string
+		keys int
+	}{{"keys=1", 1}, {"keys=10", 10}} {
+		b.Run(x.name, func(b *testing.B) {
+			runs := []update{
+				newUpdate(b, otelkv.Options{}, x.keys), newUpdate(b, metrics(), x.keys),
+			}
+			took := make([][]time.Duration, len(runs))
+			for b.Loop() {
+				for i, run := range runs {
+					start := time.Now()
+					if err := run(); err != nil {
+						b.Fatal(err)
+					}
+					took[i] = append(took[i], time.Since(start))
+				}
+			}
+			for _, q := range []struct {
+				name string
+				at   float64
+			}{{"p50", .5}, {"p99", .99}} {
+				of := func(i int) float64 {
+					slices.Sort(took[i])
+					return float64(took[i][int(q.at*float64(len(took[i])-1))])
+				}
+				b.ReportMetric(of(0), q.name+"-ns")
+				b.ReportMetric(100*(of(1)/of(0)-1), q.name+"-%")
+			}
+		})
+	}
+}
