@@ -173,6 +173,12 @@ var directions = []row{
 		"it is a stand-in for a store, and knows nothing of who uses that"},
 	{"examples/...", append([]string{kong, "golang.org/x/sync", "examples/...", "layers/..."},
 		public...), "an example is a user's program: it sees what users see"},
+	{"cmd/strictkv/internal/keys", []string{"layers/tuple"},
+		"text and bytes: it knows no database"},
+	{"cmd/strictkv", []string{
+		".", "backend", "backend/bucketurl", "cmd/strictkv/...", "github.com/spf13/cobra",
+		"golang.org/x/term",
+	}, "an operator's tool stands on what users see"},
 	{"benchmarks/internal/server", []string{
 		"testing", "backend", "backend/bucketurl", "backend/bucketurl/bucketurltest",
 		"benchmarks/internal/bucket", "github.com/fsouza/fake-gcs-server",
@@ -221,7 +227,7 @@ func (r row) allows(target string) bool {
 // a word without a dot, which is no folder of ours.
 func standard(target string) bool {
 	first, _, _ := strings.Cut(target, "/")
-	ours := []string{"backend", "cache", "internal", "examples", "benchmarks", "layers"}
+	ours := []string{"backend", "cache", "cmd", "internal", "examples", "benchmarks", "layers"}
 	return !strings.Contains(first, ".") && !slices.Contains(ours, first)
 }
 

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/strictkv/strictkv/backend/bucketurl"
+	"github.com/strictkv/strictkv/backend/bucketurl/bucketurltest"
+)
+
+var update = flag.Bool("update", false, "write what is printed into what it is compared to")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"strictkv": main})
+}
+
+// TestTranscripts runs each script on each store: what is to be printed does not depend on it.
+func TestTranscripts(t *testing.T) {
+	t.Run("folder", func(t *testing.T) {
+		transcripts(t, bucketurl.File(filepath.Join(t.TempDir(), "bucket")))
+	})
+	for _, s := range bucketurltest.Stores {
+		t.Run(s.Name, func(t *testing.T) { transcripts(t, s.Bucket(t)) })
+	}
+}
+
+// transcripts runs the scripts, each in a database of its own.
+func transcripts(t *testing.T, bucket string) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"), UpdateScripts: *update,
+		RequireExplicitExec: true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": code},
+		Setup: func(e *testscript.Env) error {
+			for _, v := range os.Environ() {
+				for _, prefix := range []string{"AWS_", "AZURE_", "STORAGE_EMULATOR_HOST="} {
+					if strings.HasPrefix(v, prefix) {
+						e.Vars = append(e.Vars, v)
+					}
+				}
+			}
+			e.Setenv("AWS_CONFIG_FILE", os.DevNull)
+			e.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+			e.Setenv("STRICTKV_BUCKET", bucket)
+			e.Setenv("STRICTKV_DB", filepath.Base(e.WorkDir))
+			return nil
+		},
+	})
+}
+
+// code is a command of scripts: it runs another, which must exit with the code.
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code CODE COMMAND [ARGUMENT...]")
+	}
+	got := 0
+	err := ts.Exec(args[1], args[2:]...)
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
