@@ -46,6 +46,7 @@ var directions = []row{
 		"internal/sweep", "internal/store",
 		"internal/resolve", "internal/keyspace", "internal/txid", "internal/seam",
 		"backend", "cache", "internal/cache", "internal/budget",
+		"internal/cell", // to show them: Collection.Inspect
 	}, "the public API wires the mechanisms together and knows no protocol, adapter or SDK"},
 
 	{"backend", nil, "the contract with a store belongs to nobody's implementation"},
