@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/strictkv/strictkv"
-	"github.com/strictkv/strictkv/cmd/strictkv/internal/keys"
+	"github.com/strictkv/strictkv/internal/dump"
+	"github.com/strictkv/strictkv/internal/keytext"
 )
 
 func (a *app) get() *cobra.Command {
@@ -31,9 +32,9 @@ it goes to a terminal. JSON has its version and when it expires as well.`,
 			case err != nil:
 				return err
 			case a.json:
-				return a.print(fieldsOf(item, false), "")
+				return a.print(dump.Of("", item), "")
 			case a.out.terminal:
-				return a.print(nil, "%s\n", keys.Value(item.Value))
+				return a.print(nil, "%s\n", keytext.Value(item.Value))
 			}
 			_, err = a.out.Write(item.Value)
 			return err
@@ -41,26 +42,11 @@ it goes to a terminal. JSON has its version and when it expires as well.`,
 	})
 }
 
-// fieldsOf is what JSON has of an item.
-func fieldsOf(item strictkv.Item, keyOnly bool) map[string]any {
-	fields := map[string]any{}
-	bytesOf(fields, "key", item.Key)
-	if keyOnly {
-		return fields
-	}
-	bytesOf(fields, "value", item.Value)
-	fields["version"] = item.Version
-	if !item.Expires.IsZero() {
-		fields["expires"] = item.Expires.UTC().Format(time.RFC3339Nano)
-	}
-	return fields
-}
-
 // putFlags are those of put.
 type putFlags struct {
-	absent, create bool
-	version        string
-	expire         time.Duration
+	absent  bool
+	version string
+	expire  time.Duration
 }
 
 func (a *app) put() *cobra.Command {
@@ -82,7 +68,7 @@ to what it reads from standard input: any bytes, up to 64 MiB.`,
 		"only if the key has this `version`, as get --json tells it")
 	c.Flags().DurationVar(&f.expire, "expire-in", 0,
 		"the value expires after this `time`, such as 90s or 24h")
-	c.Flags().BoolVar(&f.create, "create", false, "create the database if it is not there")
+	a.creates(c)
 	c.MarkFlagsMutuallyExclusive("if-absent", "if-version")
 	return c
 }
@@ -100,7 +86,7 @@ func (a *app) set(ctx context.Context, args []string, f putFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.write(ctx, f.create, func(db *strictkv.DB) error {
+	return a.write(ctx, func(db *strictkv.DB) error {
 		c, key, err := place(db, args)
 		if err != nil {
 			return err
@@ -158,17 +144,17 @@ value, none. It asks before.`,
 
 // remove carries out an rm.
 func (a *app) remove(ctx context.Context, args []string, question string) error {
-	if err := a.confirm(keys.Safe(question)); err != nil {
+	if err := a.confirm(keytext.Safe(question)); err != nil {
 		return err
 	}
-	return a.write(ctx, false, func(db *strictkv.DB) error {
+	return a.write(ctx, func(db *strictkv.DB) error {
 		c, err := collection(db, args[0])
 		if err != nil {
 			return err
 		}
 		doomed := make([][]byte, 0, len(args)-1)
 		for _, arg := range args[1:] {
-			key, err := keys.Parse(arg)
+			key, err := keytext.Parse(arg)
 			if err != nil {
 				return err
 			}
@@ -179,7 +165,7 @@ func (a *app) remove(ctx context.Context, args []string, question string) error 
 				if v, err := tx.ReadVersion(c, key); err != nil {
 					return err
 				} else if v.IsZero() {
-					return fmt.Errorf("%s: %w", keys.Show(key), strictkv.ErrNotFound)
+					return fmt.Errorf("%s: %w", keytext.Show(key), strictkv.ErrNotFound)
 				}
 				if err := tx.Delete(c, key); err != nil {
 					return err

@@ -14,7 +14,7 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
-	"github.com/strictkv/strictkv/cmd/strictkv/internal/keys"
+	"github.com/strictkv/strictkv/internal/keytext"
 )
 
 // The codes that the command exits with.
@@ -59,7 +59,10 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	a := &app{in: os.Stdin, out: newOutput(os.Stdout), err: os.Stderr}
+	a := &app{
+		in: interruptible{ctx, os.Stdin}, asks: isTerminal(os.Stdin),
+		out: newOutput(os.Stdout), err: os.Stderr,
+	}
 	err := a.root().ExecuteContext(ctx)
 	if flush := a.out.Flush(); err == nil {
 		err = flush
@@ -69,13 +72,14 @@ func run() int {
 
 // app is one run of the command.
 type app struct {
-	in  io.Reader
-	out *output
-	err io.Writer
+	in   io.Reader
+	asks bool // a person is at the other end of it
+	out  *output
+	err  io.Writer
 
 	bucket, database string // flags
 	json             bool
-	yes              bool
+	yes, create      bool
 	started          bool // what is wrong from here on is not the call
 }
 
@@ -99,7 +103,8 @@ func (a *app) root() *cobra.Command {
 		"`name` of the database, or $STRICTKV_DB")
 	flags.Lookup("bucket").DefValue, flags.Lookup("db").DefValue = "", "" // not the environment's
 	flags.BoolVar(&a.json, "json", false, "print JSON, one object on each line")
-	root.AddCommand(a.ls(), a.get(), a.put(), a.rm(), a.version())
+	root.AddCommand(a.ls(), a.get(), a.put(), a.rm(), a.scan(), a.load(), a.dump(),
+		a.stats(), a.check(), a.sweep(), a.inspect(), a.drop(), a.version())
 	return root
 }
 
@@ -119,10 +124,10 @@ func (a *app) exit(ctx context.Context, err error) int {
 	switch {
 	case err == nil || code == exitPipe:
 	case a.json:
-		text, _ := marshal(map[string]any{"error": err.Error(), "code": code})
+		text, _ := keytext.JSON(map[string]any{"error": err.Error(), "code": code})
 		fmt.Fprintf(a.err, "%s\n", text)
 	default:
-		fmt.Fprintf(a.err, "strictkv: %s\n", keys.Safe(err.Error()))
+		fmt.Fprintf(a.err, "strictkv: %s\n", keytext.Safe(err.Error()))
 	}
 	return code
 }
@@ -140,7 +145,9 @@ func (a *app) code(ctx context.Context, err error) int {
 	}{
 		{exitPipe, []error{syscall.EPIPE}},
 		{exitInDoubt, []error{strictkv.ErrInDoubt}},
-		{exitUsage, []error{errUsage, keys.ErrSyntax, strictkv.ErrInvalid, strictkv.ErrInvalidKey}},
+		{exitUsage, []error{
+			errUsage, keytext.ErrSyntax, strictkv.ErrInvalid, strictkv.ErrInvalidKey,
+		}},
 		{exitProblems, []error{errProblems}},
 		{exitNotFound, []error{
 			strictkv.ErrNotFound, strictkv.ErrNoDatabase, backend.ErrBucketNotFound,

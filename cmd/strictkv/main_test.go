@@ -1,17 +1,20 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/backend/bucketurl/bucketurltest"
 )
@@ -37,7 +40,9 @@ func transcripts(t *testing.T, bucket string) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"), UpdateScripts: *update,
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": code},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": code, "strip": strip, "bytes": bytesOf, "object": object,
+		},
 		Setup: func(e *testscript.Env) error {
 			for _, v := range os.Environ() {
 				for _, prefix := range []string{"AWS_", "AZURE_", "STORAGE_EMULATOR_HOST="} {
@@ -70,4 +75,43 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	if strconv.Itoa(got) != args[0] {
 		ts.Fatalf("exit code %d, want %s", got, args[0])
 	}
+}
+
+// varying is what differs from run to run, and from store to store.
+var varying = regexp.MustCompile(`,"version":"[0-9a-f]{32}"|"bytes":\d+|\d+ bytes`)
+
+// strip is a command of scripts: it writes a file without what varies in another.
+func strip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: strip FROM TO")
+	}
+	text := varying.ReplaceAllString(ts.ReadFile(args[0]), "")
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+// bytesOf is a command of scripts: it writes a file of so many bytes, all of which are different.
+func bytesOf(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: bytes NUMBER FILE")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(i ^ i>>8)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o600))
+}
+
+// object is a command of scripts: it puts an object that is none of the database's among its own.
+func object(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: object NAME DATA")
+	}
+	ctx := context.Background()
+	b, err := bucketurl.Open(ctx, ts.Getenv("STRICTKV_BUCKET"))
+	ts.Check(err)
+	defer b.Close()
+	_, err = b.Put(ctx, ts.Getenv("STRICTKV_DB")+"/"+args[0], []byte(args[1]), backend.IfAbsent())
+	ts.Check(err)
 }

@@ -2,20 +2,23 @@ package main
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"text/tabwriter"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
+	"time"
 
+	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/strictkv/strictkv/internal/keytext"
 )
+
+// progressEvery is how long what progress shows stays as it is.
+const progressEvery = 100 * time.Millisecond
 
 // output is where results go: buffered, unless a person waits for them.
 type output struct {
@@ -44,7 +47,7 @@ func (o *output) Write(p []byte) (int, error) {
 // print prints a value as JSON, or else the text.
 func (a *app) print(v any, format string, args ...any) error {
 	if a.json {
-		text, err := marshal(v)
+		text, err := keytext.JSON(v)
 		if err != nil {
 			return err
 		}
@@ -52,30 +55,6 @@ func (a *app) print(v any, format string, args ...any) error {
 	}
 	_, err := fmt.Fprintf(a.out, format, args...)
 	return err
-}
-
-// marshal encodes a value as JSON in which nothing is left that a terminal would act on.
-func marshal(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	text, out := bytes.TrimRight(buf.Bytes(), "\n"), []byte(nil)
-	for len(text) > 0 {
-		r, n := utf8.DecodeRune(text)
-		switch {
-		case r < utf8.RuneSelf && r != 0x7f || unicode.IsPrint(r):
-			out = append(out, text[:n]...)
-		default:
-			for _, unit := range utf16.Encode([]rune{r}) {
-				out = fmt.Appendf(out, `\u%04x`, unit)
-			}
-		}
-		text = text[n:]
-	}
-	return out, nil
 }
 
 // table prints rows in columns.
@@ -89,21 +68,12 @@ func (a *app) table(rows [][]string) error {
 	return w.Flush()
 }
 
-// bytesOf are the fields of bytes in JSON: the name's if they are text, else name_base64.
-func bytesOf(fields map[string]any, name string, b []byte) {
-	if utf8.Valid(b) {
-		fields[name] = string(b)
-	} else {
-		fields[name+"_base64"] = b
-	}
-}
-
 // confirm asks whether to go on, unless the call has said so.
 func (a *app) confirm(question string) error {
 	if a.yes {
 		return nil
 	}
-	if !isTerminal(a.in) {
+	if !a.asks {
 		return fmt.Errorf("%w: nobody is there to be asked: use --yes", errUsage)
 	}
 	fmt.Fprintf(a.err, "%s [y/N] ", question)
@@ -115,4 +85,41 @@ func (a *app) confirm(question string) error {
 		return errors.New("nothing was done")
 	}
 	return nil
+}
+
+// progress shows on a terminal how much has been done of something whose end is not known; its
+// result removes that. Where rows go to the terminal it shows nothing.
+func (a *app) progress(what string, rows bool) (set func(int64), done func()) {
+	visible := isTerminal(a.err) && !(rows && a.out.terminal)
+	bar := progressbar.NewOptions64(-1,
+		progressbar.OptionSetWriter(a.err), progressbar.OptionSetVisibility(visible),
+		progressbar.OptionSetDescription(what), progressbar.OptionShowCount(),
+		progressbar.OptionSetElapsedTime(false), progressbar.OptionSetPredictTime(false),
+		progressbar.OptionThrottle(progressEvery), progressbar.OptionClearOnFinish())
+	return func(n int64) { _ = bar.Set64(n) }, func() { _ = bar.Finish() }
+}
+
+// interruptible is a reader that ends when somebody interrupts the command, while nothing comes.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read reads in the background: whoever is interrupted leaves it there.
+func (i interruptible) Read(p []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	done, buf := make(chan result, 1), make([]byte, len(p))
+	go func() {
+		n, err := i.r.Read(buf)
+		done <- result{n, err}
+	}()
+	select {
+	case r := <-done:
+		return copy(p, buf[:r.n]), r.err
+	case <-i.ctx.Done():
+		return 0, i.ctx.Err()
+	}
 }

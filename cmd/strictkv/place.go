@@ -12,7 +12,8 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend/bucketurl"
-	"github.com/strictkv/strictkv/cmd/strictkv/internal/keys"
+	"github.com/strictkv/strictkv/internal/dump"
+	"github.com/strictkv/strictkv/internal/keytext"
 )
 
 // closeMax is how long a handle may take to finish what its commits have left.
@@ -54,12 +55,17 @@ func (a *app) read(ctx context.Context, f func(*strictkv.DB) error) error {
 	return a.use(ctx, f, strictkv.ReadOnly())
 }
 
-// write uses the database, which must be there unless it is to be created.
-func (a *app) write(ctx context.Context, create bool, f func(*strictkv.DB) error) error {
-	if create {
+// write uses the database, which must be there.
+func (a *app) write(ctx context.Context, f func(*strictkv.DB) error) error {
+	if a.create {
 		return a.use(ctx, f)
 	}
 	return a.use(ctx, f, strictkv.MustExist())
+}
+
+// creates adds the flag by which a command may create the database.
+func (a *app) creates(c *cobra.Command) {
+	c.Flags().BoolVar(&a.create, "create", false, "create the database if it is not there")
 }
 
 // inBucket opens the bucket, and closes it when f has returned.
@@ -77,23 +83,11 @@ func (a *app) inBucket(ctx context.Context, f func(*bucketurl.Bucket) error) (er
 
 // collection is that of a path.
 func collection(db *strictkv.DB, path string) (*strictkv.Collection, error) {
-	names, err := keys.ParsePath(path)
+	names, err := keytext.ParsePath(path)
 	if err != nil {
 		return nil, err
 	}
-	return below(db, names), nil
-}
-
-// below is the collection with these names, each within the one before; nil if there are none.
-func below(db *strictkv.DB, names [][]byte) (c *strictkv.Collection) {
-	for _, name := range names {
-		if c == nil {
-			c = db.Collection(name)
-		} else {
-			c = c.Collection(name)
-		}
-	}
-	return c
+	return dump.Below(db, names), nil
 }
 
 // place is what two arguments name: a collection, and a key in it.
@@ -102,7 +96,7 @@ func place(db *strictkv.DB, args []string) (*strictkv.Collection, []byte, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	key, err := keys.Parse(args[1])
+	key, err := keytext.Parse(args[1])
 	return c, key, err
 }
 

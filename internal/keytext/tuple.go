@@ -1,4 +1,4 @@
-package keys
+package keytext
 
 import (
 	"encoding/hex"

@@ -1,4 +1,4 @@
-// Package keys is how keys are written on a command line, and shown on a terminal: as text, in
+// Package keytext is how keys are written on a command line, and shown on a terminal: as text, in
 // hexadecimal digits, or as tuples. What Show returns, Parse reads as the same bytes.
 //
 //	alice                text, as it is
@@ -9,7 +9,7 @@
 // The elements of a tuple are separated by commas: "text" in quotes, bytes as 0x00ff, integers,
 // floats (with a point or an exponent; float32 ends with f), nil, true, false, UUIDs as they are
 // usually written, and tuples. The other elements of package tuple can be given as bytes only.
-package keys
+package keytext
 
 import (
 	"encoding/hex"
