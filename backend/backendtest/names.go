@@ -3,7 +3,6 @@ package backendtest
 import (
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -71,7 +70,7 @@ func (h Harness) names(all []string) []string {
 	return left
 }
 
-func testHostileNames(t *testing.T, h Harness) {
+func testHostileNames(t T, h Harness) {
 	names := h.names(slices.Concat(hostile, long(), h.HostileNames))
 	versions := make(map[string]backend.Version)
 	for _, name := range names {
@@ -99,7 +98,7 @@ func testHostileNames(t *testing.T, h Harness) {
 // expectAll requires that these objects are there, in Gets and in listings, and
 // no others.
 func expectAll(
-	t *testing.T, b backend.Backend, names []string, versions map[string]backend.Version,
+	t T, b backend.Backend, names []string, versions map[string]backend.Version,
 ) {
 	t.Helper()
 	for _, name := range names {
