@@ -1,6 +1,7 @@
 package backendtest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -39,15 +40,16 @@ var hostile = []string{
 }
 
 // long are names of the greatest length, also of bytes that need escaping.
-func long() []string {
+func (h Harness) long() []string {
+	limit := cmp.Or(h.NameMax, nameMax)
 	var names []string
 	for _, unit := range []string{"x", "xyz/", "%", ".x", "é", "日x", " ."} {
-		name := strings.Repeat(unit, nameMax/len(unit))
-		names = append(names, name+strings.Repeat("x", nameMax-len(name)))
+		name := strings.Repeat(unit, limit/len(unit))
+		names = append(names, name+strings.Repeat("x", limit-len(name)))
 	}
-	names = append(names, strings.Repeat(strings.Repeat("x", 127)+"/", nameMax/128)[:nameMax-1]+"x")
+	names = append(names, strings.Repeat(strings.Repeat("x", 127)+"/", limit/128+1)[:limit-1]+"x")
 	// They differ in the last byte only.
-	return append(names, strings.Repeat("x", nameMax-1)+"y", strings.Repeat("x", nameMax-1))
+	return append(names, strings.Repeat("x", limit-1)+"y", strings.Repeat("x", limit-1))
 }
 
 // names leaves of all names those that the store claims to take.
@@ -71,7 +73,7 @@ func (h Harness) names(all []string) []string {
 }
 
 func testHostileNames(t T, h Harness) {
-	names := h.names(slices.Concat(hostile, long(), h.HostileNames))
+	names := h.names(slices.Concat(hostile, h.long(), h.HostileNames))
 	versions := make(map[string]backend.Version)
 	for _, name := range names {
 		versions[name] = create(t, h.Backend, name, "content of "+name)

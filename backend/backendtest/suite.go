@@ -52,6 +52,8 @@ type Harness struct {
 	// Clock is the store's. Nil: it is not known, and the times that answers tell are not
 	// judged.
 	Clock func() time.Time
+	// NameMax is the length of the longest name that the store takes, in bytes; 0 is 1024.
+	NameMax int
 	// PathNames declares that names are paths in a file system: none may go on
 	// behind another with a slash, and none of its segments may be empty, a dot or
 	// two, or longer than 255 bytes.

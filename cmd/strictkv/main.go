@@ -49,21 +49,24 @@ var (
 	errProblems = errors.New("problems were found")
 )
 
-func main() { os.Exit(run()) }
-
-// run runs the command that the arguments of the process name, until it has ended or somebody
-// interrupts it: what it does then is undone or finished, unless one interrupts it again.
-func run() int {
+func main() {
 	// A write to whom nobody reads is an error like any other, so that handles are closed.
 	signal.Ignore(syscall.SIGPIPE)
+	// Whoever is interrupted ends what is under way; the second time, the process.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	context.AfterFunc(ctx, stop)
 	a := &app{
 		in: interruptible{ctx, os.Stdin}, asks: isTerminal(os.Stdin),
 		out: newOutput(os.Stdout), err: os.Stderr,
 	}
-	err := a.root().ExecuteContext(ctx)
+	os.Exit(a.run(ctx, os.Args[1:]))
+}
+
+// run runs the command that the arguments name, and returns the code to exit with.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
 	if flush := a.out.Flush(); err == nil {
 		err = flush
 	}
@@ -104,7 +107,8 @@ func (a *app) root() *cobra.Command {
 	flags.Lookup("bucket").DefValue, flags.Lookup("db").DefValue = "", "" // not the environment's
 	flags.BoolVar(&a.json, "json", false, "print JSON, one object on each line")
 	root.AddCommand(a.ls(), a.get(), a.put(), a.rm(), a.scan(), a.load(), a.dump(),
-		a.stats(), a.check(), a.sweep(), a.inspect(), a.drop(), a.version())
+		a.stats(), a.check(), a.sweep(), a.inspect(), a.drop(),
+		a.probe(), a.bench(), a.version())
 	return root
 }
 

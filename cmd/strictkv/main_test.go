@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,26 +23,28 @@ import (
 var update = flag.Bool("update", false, "write what is printed into what it is compared to")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"strictkv": main})
+	testscript.Main(m, map[string]func(){"strictkv": main, "victim": victim})
 }
 
 // TestTranscripts runs each script on each store: what is to be printed does not depend on it.
 func TestTranscripts(t *testing.T) {
 	t.Run("folder", func(t *testing.T) {
-		transcripts(t, bucketurl.File(filepath.Join(t.TempDir(), "bucket")))
+		transcripts(t, bucketurl.File(filepath.Join(t.TempDir(), "bucket")), true)
 	})
 	for _, s := range bucketurltest.Stores {
-		t.Run(s.Name, func(t *testing.T) { transcripts(t, s.Bucket(t)) })
+		t.Run(s.Name, func(t *testing.T) { transcripts(t, s.Bucket(t), s.Name == "fake-gcs-server") })
 	}
 }
 
-// transcripts runs the scripts, each in a database of its own.
-func transcripts(t *testing.T, bucket string) {
+// transcripts runs the scripts, each in a database of its own. Full ones take longer.
+func transcripts(t *testing.T, bucket string, full bool) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"), UpdateScripts: *update,
+		Condition:           func(name string) (bool, error) { return full && name == "full", nil },
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "strip": strip, "bytes": bytesOf, "object": object,
+			"rows": rows, "empty": empty,
 		},
 		Setup: func(e *testscript.Env) error {
 			for _, v := range os.Environ() {
@@ -114,4 +117,31 @@ func object(ts *testscript.TestScript, neg bool, args []string) {
 	defer b.Close()
 	_, err = b.Put(ctx, ts.Getenv("STRICTKV_DB")+"/"+args[0], []byte(args[1]), backend.IfAbsent())
 	ts.Check(err)
+}
+
+// rows is a command of scripts: it writes a file with so many rows.
+func rows(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: rows NUMBER FILE")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	text := []byte("key,value\n")
+	for i := range n {
+		text = fmt.Appendf(text, "key%06d,value%s\n", i, strings.Repeat(" value", 11))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text, 0o600))
+}
+
+// empty is a command of scripts: nothing is left of what probes and benchmarks have written.
+func empty(ts *testscript.TestScript, neg bool, args []string) {
+	ctx := context.Background()
+	b, err := bucketurl.Open(ctx, ts.Getenv("STRICTKV_BUCKET"))
+	ts.Check(err)
+	defer b.Close()
+	page, err := b.List(ctx, backend.ListOptions{Prefix: "strictkv-"})
+	ts.Check(err)
+	if neg || len(args) > 0 || len(page.Objects) > 0 {
+		ts.Fatalf("left: %v", page.Objects)
+	}
 }

@@ -20,6 +20,8 @@ type row struct {
 const (
 	testify = "github.com/stretchr/testify"
 	kong    = "github.com/alecthomas/kong"
+	// prober is the one package for users that has tests in it: they are what it is for.
+	prober = "cmd/strictkv/probe"
 )
 
 var (
@@ -177,6 +179,12 @@ var directions = []row{
 		"it is a stand-in for a store, and knows nothing of who uses that"},
 	{"examples/...", append([]string{kong, "golang.org/x/sync", "examples/...", "layers/..."},
 		public...), "an example is a user's program: it sees what users see"},
+	{prober, []string{
+		".", "backend", "backend/bucketurl", "backend/backendtest", "internal/history",
+		"golang.org/x/sync",
+	}, "it asks of a store what tests ask, where no test can: in its user's account"},
+	{"cmd/strictkv/bench", []string{".", "backend", "golang.org/x/sync"},
+		"it measures what users see, in their bucket"},
 	{"cmd/strictkv", []string{
 		".", "backend", "backend/bucketurl", "cmd/strictkv/...", "internal/keytext",
 		"internal/dump", "github.com/spf13/cobra", "golang.org/x/term",
@@ -311,7 +319,7 @@ func TestDirections(t *testing.T) {
 	for _, r := range directions {
 		assert.NotEmpty(t, r.why, "%s: a row gives its reason", r.pkg)
 		for _, m := range r.may {
-			if !slices.Contains(testOnly, r.pkg) {
+			if !slices.Contains(testOnly, r.pkg) && r.pkg != prober {
 				assert.NotContains(t, testOnly, m, "%s: production never imports tests", r.pkg)
 			}
 			switch {
