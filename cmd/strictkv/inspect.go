@@ -15,10 +15,10 @@ func (a *app) inspect() *cobra.Command {
 	return a.command(cobra.Command{
 		Use: "inspect COLLECTION KEY", Short: "Show what the object of a key holds",
 		Args: cobra.ExactArgs(2),
-		Long: `Inspect decodes the object of a key: the value with its version and those before
-it; the intent of a transaction under way, or of one whose process has died, with
-what has become of it and what its members show; the marks of transactions that
-have committed. It changes nothing.`,
+		Long: `Inspect decodes the object of a key: the value with its version and those
+before it; the intent of a transaction under way, or of one whose process has
+died, with what has become of it and what its members show; the marks of
+transactions that have committed. It changes nothing.`,
 		Example: `  strictkv inspect users alice
   strictkv inspect orders '("2026", 42)' --json`,
 	}, func(ctx context.Context, args []string) error {

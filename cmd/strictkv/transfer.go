@@ -26,8 +26,8 @@ func (a *app) dump() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		Long: `Dump writes a collection's keys with their values to standard output, as JSON
 lines or CSV, or those of all collections, each with its path. What load reads
-from that is the same, byte by byte. Versions are written for people: load makes
-new ones. Without --snapshot each key is of an instant of its own.`,
+from that is the same, byte by byte. Versions are written for people: load
+makes new ones. Without --snapshot each key is of an instant of its own.`,
 		Example: `  strictkv dump users >users.jsonl
   strictkv dump --format csv | gzip >all.csv.gz`,
 	}, func(ctx context.Context, args []string) error {

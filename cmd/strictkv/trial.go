@@ -50,13 +50,13 @@ func (a *app) probe() *cobra.Command {
 	c := a.command(cobra.Command{
 		Use: "probe", Short: "Find out whether a store does what a database needs",
 		Args: cobra.NoArgs,
-		Long: `Probe asks of the store what opening a database asks, by less than thirty requests.
-With --full it also runs the conformance suite of the adapters, 16 writers who race
-for one key, and transfers between accounts by 16 writers for a minute, of which a
-checker judges whether they were strictly serializable. Its objects are in a part of
-the bucket of its own, and removed in the end. The report is worth attaching to an
-issue. Before a full one it says what it costs, and asks. It exits with 4 if the
-store fails.`,
+		Long: `Probe asks of the store what opening a database asks, by less than thirty
+requests. With --full it also runs the conformance suite of the adapters, 16
+writers who race for one key, and transfers between accounts by 16 writers for
+a minute, of which a checker judges whether they were strictly serializable.
+Its objects are in a part of the bucket of its own, and removed in the end. The
+report is worth attaching to an issue. Before a full one it says what it costs,
+and asks. It exits with 4 if the store fails.`,
 		Example: `  strictkv probe
   strictkv probe --full --yes --json >report.jsonl`,
 	}, func(ctx context.Context, _ []string) error {
@@ -121,9 +121,9 @@ func (a *app) bench() *cobra.Command {
 	c := a.command(cobra.Command{
 		Use: "bench", Short: "Measure this bucket's round trips, and a mixed load",
 		Args: cobra.NoArgs,
-		Long: `Bench measures single operations, one after another, and then a load of reads and
-transactions by several clients at once, in a database of its own that it removes.
-It says what it costs, and asks.`,
+		Long: `Bench measures single operations, one after another, and then a load of reads
+and transactions by several clients at once, in a database of its own that it
+removes. It says what it costs, and asks.`,
 		Example: "  strictkv bench --clients 50 --time 30s --yes",
 	}, func(ctx context.Context, _ []string) error {
 		if b.Clients < 1 {

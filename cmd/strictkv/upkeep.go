@@ -46,9 +46,9 @@ func (a *app) stats() *cobra.Command {
 	return a.command(cobra.Command{
 		Use: "stats [COLLECTION]", Short: "Count objects and bytes by kind",
 		Args: cobra.MaximumNArgs(1),
-		Long: `Stats lists the objects of the database, or of a collection and what is nested in
-it, and counts them by kind. It reads none: a list request for each 1000. Which of
-the external values are garbage, check tells, and sweep removes.`,
+		Long: `Stats lists the objects of the database, or of a collection and what is nested
+in it, and counts them by kind. It reads none: a list request for each 1000.
+Which of the external values are garbage, check tells, and sweep removes.`,
 		Example: "  strictkv stats\n  strictkv stats users --json",
 	}, func(ctx context.Context, args []string) error {
 		return a.read(ctx, func(db *strictkv.DB) error {
@@ -93,8 +93,8 @@ func (a *app) check() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		Long: `Check reads every object of the database, or of a collection and what is nested
 in it, and tells what must not be. It exits with 4 if there is anything. With
---repair it moves aside, to DB/lost/, what does not belong where it is; a copy is
-made first.`,
+--repair it moves aside, to DB/lost/, what does not belong where it is; a copy
+is made first.`,
 		Example: `  strictkv check
   strictkv check --repair --dry-run`,
 	}, func(ctx context.Context, args []string) error {
@@ -161,9 +161,9 @@ func (a *app) sweep() *cobra.Command {
 	c := a.command(cobra.Command{
 		Use: "sweep [COLLECTION]", Short: "Remove garbage", Args: cobra.MaximumNArgs(1),
 		Long: `Sweep settles what processes have left that died, and removes values that have
-expired, external values that no key refers to, and what is left of deleted keys,
-in two sweeps a horizon apart. Others may use the database meanwhile. Once a day is
-enough.`,
+expired, external values that no key refers to, and what is left of deleted
+keys, in two sweeps a horizon apart. Others may use the database meanwhile.
+Once a day is enough.`,
 		Example: `  strictkv sweep --dry-run
   strictkv sweep --horizon 6h
   strictkv sweep --alone --yes`,
@@ -218,9 +218,9 @@ func (a *app) drop() *cobra.Command {
 	c := a.command(cobra.Command{
 		Use: "drop [COLLECTION]", Short: "Delete a collection, or the whole database",
 		Args: cobra.MaximumNArgs(1),
-		Long: `Drop deletes all keys of a collection and of those nested in it, or, without one,
-the whole database with every object of it: stop all programs that use it before.
-It asks. It can be interrupted, and called again.`,
+		Long: `Drop deletes all keys of a collection and of those nested in it, or, without
+one, the whole database with every object of it: stop all programs that use it
+before. It asks. It can be interrupted, and called again.`,
 		Example: `  strictkv drop users/alice
   strictkv drop --db old --yes`,
 	}, func(ctx context.Context, args []string) error {
