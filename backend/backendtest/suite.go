@@ -63,10 +63,15 @@ type Harness struct {
 // T is what the suite needs of a *testing.T. Programs that judge a store outside of `go test`
 // have one of their own: see Judge.
 type T interface {
+	// Errorf notes a failure, FailNow ends the question or its part.
 	require.TestingT
+	// Helper is called by functions whose callers are to be blamed.
 	Helper()
+	// Context ends when the question is to be left.
 	Context() context.Context
+	// Logf tells what is no failure.
 	Logf(format string, args ...any)
+	// Skip ends the question or its part, which does not apply.
 	Skip(args ...any)
 	// Run runs a part of a question, and returns once it has ended.
 	Run(name string, part func(t T)) bool

@@ -93,7 +93,8 @@ func victim() {
 	if _, err := fmt.Sscan(os.Args[2], &left); err != nil {
 		panic(err)
 	}
-	db, err := strictkv.Open(context.Background(), "db", faulty.New(folder.New(dir, folder.NoSync()),
+	bucket := folder.New(dir, folder.NoSync())
+	db, err := strictkv.Open(context.Background(), "db", faulty.New(bucket,
 		faulty.Options{Before: func(_ context.Context, op faulty.Op) error {
 			if left--; op.Write() && left < 0 {
 				self, err := os.FindProcess(os.Getpid())

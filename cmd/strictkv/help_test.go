@@ -14,7 +14,7 @@ import (
 )
 
 // generated stands in the page before what help prints.
-const generated = "<!-- what follows is made by: go test -C cmd/strictkv -run TestHelp -update -->\n"
+const generated = "<!-- what follows is made by TestHelp of cmd/strictkv, with -update -->\n"
 
 // TestHelp: the page has what the command's help prints, and that fits a terminal.
 func TestHelp(t *testing.T) {

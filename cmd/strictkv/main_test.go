@@ -32,7 +32,7 @@ func TestTranscripts(t *testing.T) {
 		transcripts(t, bucketurl.File(filepath.Join(t.TempDir(), "bucket")), true)
 	})
 	for _, s := range bucketurltest.Stores {
-		t.Run(s.Name, func(t *testing.T) { transcripts(t, s.Bucket(t), s.Name == "fake-gcs-server") })
+		t.Run(s.Name, func(t *testing.T) { transcripts(t, s.Bucket(t), s.Name == "azuretest") })
 	}
 }
 
@@ -40,8 +40,11 @@ func TestTranscripts(t *testing.T) {
 func transcripts(t *testing.T, bucket string, full bool) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"), UpdateScripts: *update,
-		Condition:           func(name string) (bool, error) { return full && name == "full", nil },
 		RequireExplicitExec: true,
+		Condition: func(name string) (bool, error) {
+			inFolder := strings.HasPrefix(bucket, "file:")
+			return name == "full" && full || name == "folder" && inFolder, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "strip": strip, "bytes": bytesOf, "object": object,
 			"rows": rows, "empty": empty,
