@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -17,7 +16,7 @@ import (
 
 // testEndedContext: a call whose context has ended before it has no effect, says
 // why it failed, and takes nothing for an answer of the store.
-func testEndedContext(t *testing.T, h Harness) {
+func testEndedContext(t T, h Harness) {
 	v := create(t, h.Backend, "present", "data")
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -53,7 +52,7 @@ func calls(ctx context.Context, b backend.Backend, v backend.Version) map[string
 
 // assertNoAnswer fails the test if err claims to know what the store would have
 // answered.
-func assertNoAnswer(t *testing.T, err error, call string) {
+func assertNoAnswer(t T, err error, call string) {
 	t.Helper()
 	for _, s := range matched(err) {
 		if !errors.Is(s, backend.ErrUnavailable) && !errors.Is(s, backend.ErrOutcomeUnknown) {
@@ -65,7 +64,7 @@ func assertNoAnswer(t *testing.T, err error, call string) {
 
 // testCancelDuringCall cancels calls under way, at various moments. Each ends; one
 // that succeeds nevertheless is in force, and one that fails is no answer.
-func testCancelDuringCall(t *testing.T, h Harness) {
+func testCancelDuringCall(t T, h Harness) {
 	state := func(n int) string { return fmt.Sprintf("%d:", n) + strings.Repeat("x", 256<<10) }
 	create(t, h.Backend, "object", state(0))
 	for n := 1; n <= 40; n++ {
@@ -101,7 +100,7 @@ func testCancelDuringCall(t *testing.T, h Harness) {
 
 // assertCancelled fails the test unless err is nil or says that the call was
 // cancelled.
-func assertCancelled(t *testing.T, err error, call string) {
+func assertCancelled(t T, err error, call string) {
 	t.Helper()
 	if err == nil {
 		return

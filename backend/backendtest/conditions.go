@@ -1,8 +1,6 @@
 package backendtest
 
 import (
-	"testing"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -13,23 +11,23 @@ import (
 // that the object is at, empty if it is absent, and one that is not current.
 type history struct {
 	name  string
-	write func(t *testing.T, b backend.Backend, name string) (current, stale backend.Version)
+	write func(t T, b backend.Backend, name string) (current, stale backend.Version)
 }
 
 var histories = []history{
-	{"never written", func(t *testing.T, b backend.Backend, name string) (_, _ backend.Version) {
+	{"never written", func(t T, b backend.Backend, name string) (_, _ backend.Version) {
 		return "", create(t, b, name+" of another object", "other")
 	}},
-	{"deleted", func(t *testing.T, b backend.Backend, name string) (_, _ backend.Version) {
+	{"deleted", func(t T, b backend.Backend, name string) (_, _ backend.Version) {
 		v := create(t, b, name, "first")
 		require.NoError(t, b.Delete(t.Context(), name, v))
 		return "", v
 	}},
-	{"replaced", func(t *testing.T, b backend.Backend, name string) (_, _ backend.Version) {
+	{"replaced", func(t T, b backend.Backend, name string) (_, _ backend.Version) {
 		v := create(t, b, name, "first")
 		return replace(t, b, name, "present", v), v
 	}},
-	{"recreated", func(t *testing.T, b backend.Backend, name string) (_, _ backend.Version) {
+	{"recreated", func(t T, b backend.Backend, name string) (_, _ backend.Version) {
 		v := create(t, b, name, "first")
 		require.NoError(t, b.Delete(t.Context(), name, v))
 		return create(t, b, name, "present"), v
@@ -38,9 +36,9 @@ var histories = []history{
 
 // testConditions asks every call with every condition of an object of every
 // history, and looks at what is left.
-func testConditions(t *testing.T, h Harness) {
+func testConditions(t T, h Harness) {
 	for _, past := range histories {
-		t.Run(past.name, func(t *testing.T) {
+		t.Run(past.name, func(t T) {
 			testGet(t, h.Backend, past)
 			testPut(t, h.Backend, past)
 			testDelete(t, h.Backend, past)
@@ -48,7 +46,7 @@ func testConditions(t *testing.T, h Harness) {
 	}
 }
 
-func testGet(t *testing.T, b backend.Backend, past history) {
+func testGet(t T, b backend.Backend, past history) {
 	name := past.name + "/get"
 	current, stale := past.write(t, b, name)
 	if current == "" {
@@ -67,7 +65,7 @@ func testGet(t *testing.T, b backend.Backend, past history) {
 	assert.Equal(t, current, o.Version)
 }
 
-func testPut(t *testing.T, b backend.Backend, past history) {
+func testPut(t T, b backend.Backend, past history) {
 	for _, try := range []struct {
 		name  string
 		cond  func(current, stale backend.Version) backend.Condition
@@ -102,7 +100,7 @@ func testPut(t *testing.T, b backend.Backend, past history) {
 	}
 }
 
-func testDelete(t *testing.T, b backend.Backend, past history) {
+func testDelete(t T, b backend.Backend, past history) {
 	name := past.name + "/delete"
 	current, stale := past.write(t, b, name)
 	err := b.Delete(t.Context(), name, stale)
@@ -118,7 +116,7 @@ func testDelete(t *testing.T, b backend.Backend, past history) {
 }
 
 // expectUntouched requires that the object is as its history left it.
-func expectUntouched(t *testing.T, b backend.Backend, name string, current backend.Version) {
+func expectUntouched(t T, b backend.Backend, name string, current backend.Version) {
 	t.Helper()
 	if current != "" {
 		expect(t, b, name, "present", current)
@@ -133,7 +131,7 @@ func expectUntouched(t *testing.T, b backend.Backend, name string, current backe
 	}
 }
 
-func testInvalidCalls(t *testing.T, h Harness) {
+func testInvalidCalls(t T, h Harness) {
 	ctx, b, data := t.Context(), h.Backend, []byte("never stored")
 	v := create(t, b, "present", "data")
 
@@ -157,7 +155,7 @@ func testInvalidCalls(t *testing.T, h Harness) {
 }
 
 // testNoBucket: a mistyped bucket must not read as an empty one.
-func testNoBucket(t *testing.T, h Harness) {
+func testNoBucket(t T, h Harness) {
 	if h.NoBucket == nil {
 		t.Skip("no client of a missing bucket: set Harness.NoBucket to run it")
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,7 +12,7 @@ import (
 )
 
 // testData stores contents that differ in size and kind, one over the other.
-func testData(t *testing.T, h Harness) {
+func testData(t T, h Harness) {
 	random := make([]byte, 1<<20)
 	source := rand.NewChaCha8([32]byte{1})
 	_, err := source.Read(random)

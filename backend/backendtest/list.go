@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -23,7 +22,7 @@ var listed = []string{
 
 // testListingOrder compares listings, put together from all their pages, with a
 // listing made by sorting.
-func testListingOrder(t *testing.T, h Harness) {
+func testListingOrder(t T, h Harness) {
 	page, err := h.Backend.List(t.Context(), backend.ListOptions{})
 	require.NoError(t, err, "list an empty namespace")
 	require.Equal(t, backend.Page{}, page, "the listing of an empty namespace")
@@ -46,7 +45,7 @@ func testListingOrder(t *testing.T, h Harness) {
 }
 
 // compare lists all pages and compares them with what should be there.
-func compare(t *testing.T, b backend.Backend, all []string, o backend.ListOptions) {
+func compare(t T, b backend.Backend, all []string, o backend.ListOptions) {
 	t.Helper()
 	objects, prefixes := pages(t, b, o)
 	wantObjects, wantPrefixes := sorted(all, o)
@@ -81,7 +80,7 @@ func sorted(names []string, o backend.ListOptions) (objects, prefixes []string) 
 
 // pages lists page after page, and checks each for what a single page promises.
 func pages(
-	t *testing.T, b backend.Backend, o backend.ListOptions,
+	t T, b backend.Backend, o backend.ListOptions,
 ) (objects []backend.Info, prefixes []string) {
 	t.Helper()
 	objects, prefixes = []backend.Info{}, []string{}
@@ -112,7 +111,7 @@ func pages(
 
 // testListingEntries: a listing tells of each object what a Get tells, at once
 // after each write.
-func testListingEntries(t *testing.T, h Harness) {
+func testListingEntries(t T, h Harness) {
 	const name = "folder/object"
 	only := func() backend.Info {
 		t.Helper()
@@ -150,7 +149,7 @@ func testListingEntries(t *testing.T, h Harness) {
 
 // testListingDefaultPages lists more objects than the clouds' stores put into one
 // page, with no limit set.
-func testListingDefaultPages(t *testing.T, h Harness) {
+func testListingDefaultPages(t T, h Harness) {
 	const count = 1100
 	race(h.clients(racers), func(i int, b backend.Backend) {
 		for n := i; n < count; n += racers {
@@ -169,7 +168,7 @@ func testListingDefaultPages(t *testing.T, h Harness) {
 
 // testListingDuringWrites: whatever else is written, created and deleted around
 // it, an object that is always there is in every listing, once.
-func testListingDuringWrites(t *testing.T, h Harness) {
+func testListingDuringWrites(t T, h Harness) {
 	const lasting = 20
 	want := []string{}
 	for n := range lasting {
@@ -204,7 +203,7 @@ func testListingDuringWrites(t *testing.T, h Harness) {
 }
 
 // pass creates and deletes an object.
-func pass(t *testing.T, b backend.Backend, name string) {
+func pass(t T, b backend.Backend, name string) {
 	v, err := b.Put(t.Context(), name, nil, backend.IfAbsent())
 	if assert.NoError(t, err) {
 		assert.NoError(t, b.Delete(t.Context(), name, v.Version))

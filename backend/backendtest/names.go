@@ -1,9 +1,9 @@
 package backendtest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,15 +40,16 @@ var hostile = []string{
 }
 
 // long are names of the greatest length, also of bytes that need escaping.
-func long() []string {
+func (h Harness) long() []string {
+	limit := cmp.Or(h.NameMax, nameMax)
 	var names []string
 	for _, unit := range []string{"x", "xyz/", "%", ".x", "é", "日x", " ."} {
-		name := strings.Repeat(unit, nameMax/len(unit))
-		names = append(names, name+strings.Repeat("x", nameMax-len(name)))
+		name := strings.Repeat(unit, limit/len(unit))
+		names = append(names, name+strings.Repeat("x", limit-len(name)))
 	}
-	names = append(names, strings.Repeat(strings.Repeat("x", 127)+"/", nameMax/128)[:nameMax-1]+"x")
+	names = append(names, strings.Repeat(strings.Repeat("x", 127)+"/", limit/128+1)[:limit-1]+"x")
 	// They differ in the last byte only.
-	return append(names, strings.Repeat("x", nameMax-1)+"y", strings.Repeat("x", nameMax-1))
+	return append(names, strings.Repeat("x", limit-1)+"y", strings.Repeat("x", limit-1))
 }
 
 // names leaves of all names those that the store claims to take.
@@ -71,8 +72,8 @@ func (h Harness) names(all []string) []string {
 	return left
 }
 
-func testHostileNames(t *testing.T, h Harness) {
-	names := h.names(slices.Concat(hostile, long(), h.HostileNames))
+func testHostileNames(t T, h Harness) {
+	names := h.names(slices.Concat(hostile, h.long(), h.HostileNames))
 	versions := make(map[string]backend.Version)
 	for _, name := range names {
 		versions[name] = create(t, h.Backend, name, "content of "+name)
@@ -99,7 +100,7 @@ func testHostileNames(t *testing.T, h Harness) {
 // expectAll requires that these objects are there, in Gets and in listings, and
 // no others.
 func expectAll(
-	t *testing.T, b backend.Backend, names []string, versions map[string]backend.Version,
+	t T, b backend.Backend, names []string, versions map[string]backend.Version,
 ) {
 	t.Helper()
 	for _, name := range names {

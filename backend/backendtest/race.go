@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -37,7 +36,7 @@ func race(clients []backend.Backend, f func(i int, b backend.Backend)) {
 
 // testRaceToIncrement counts in one object: no increment may get lost, and no two
 // states may have one version.
-func testRaceToIncrement(t *testing.T, h Harness) {
+func testRaceToIncrement(t T, h Harness) {
 	const each = 10
 	create(t, h.Backend, "counter", "0")
 	versions := make([][]backend.Version, racers)
@@ -86,7 +85,7 @@ func increment(ctx context.Context, b backend.Backend, name string) (backend.Ver
 }
 
 // testRaceToCreate creates one object many times at once: one succeeds.
-func testRaceToCreate(t *testing.T, h Harness) {
+func testRaceToCreate(t T, h Harness) {
 	clients := h.clients(racers)
 	for round := range 10 {
 		name := fmt.Sprintf("object %d", round)
@@ -112,7 +111,7 @@ func testRaceToCreate(t *testing.T, h Harness) {
 
 // testRaceToReplaceOrDelete lets half of the racers replace, and half delete, the
 // same state: one of all succeeds.
-func testRaceToReplaceOrDelete(t *testing.T, h Harness) {
+func testRaceToReplaceOrDelete(t T, h Harness) {
 	clients := h.clients(racers)
 	for round := range 10 {
 		name := fmt.Sprintf("object %d", round)
@@ -140,7 +139,7 @@ func testRaceToReplaceOrDelete(t *testing.T, h Harness) {
 // judge looks at what racers have left that replaced and deleted one state. Several
 // deletions may succeed that are not conditional, also together with a replacement,
 // before or after it; but no two replacements.
-func (h Harness) judge(t *testing.T, name string, replaced, deleted int32) {
+func (h Harness) judge(t T, name string, replaced, deleted int32) {
 	t.Helper()
 	require.LessOrEqual(t, replaced, int32(1), "racers that replaced")
 	require.NotZero(t, replaced+deleted, "racers that succeeded")
@@ -161,7 +160,7 @@ func (h Harness) judge(t *testing.T, name string, replaced, deleted int32) {
 
 // testReadsDuringWrites: a reader sees whole states only, each with its own
 // version, and never an absent object while it is being replaced.
-func testReadsDuringWrites(t *testing.T, h Harness) {
+func testReadsDuringWrites(t T, h Harness) {
 	const name, writes, size = "object", 40, 64 << 10
 	content := func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, size-i*101) }
 	v, err := h.Backend.Put(t.Context(), name, content(0), backend.IfAbsent())

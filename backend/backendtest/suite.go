@@ -11,6 +11,7 @@
 package backendtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -51,18 +52,50 @@ type Harness struct {
 	// Clock is the store's. Nil: it is not known, and the times that answers tell are not
 	// judged.
 	Clock func() time.Time
+	// NameMax is the length of the longest name that the store takes, in bytes; 0 is 1024.
+	NameMax int
 	// PathNames declares that names are paths in a file system: none may go on
 	// behind another with a slash, and none of its segments may be empty, a dot or
 	// two, or longer than 255 bytes.
 	PathNames bool
 }
 
+// T is what the suite needs of a *testing.T. Programs that judge a store outside of `go test`
+// have one of their own: see Judge.
+type T interface {
+	// Errorf notes a failure, FailNow ends the question or its part.
+	require.TestingT
+	// Helper is called by functions whose callers are to be blamed.
+	Helper()
+	// Context ends when the question is to be left.
+	Context() context.Context
+	// Logf tells what is no failure.
+	Logf(format string, args ...any)
+	// Skip ends the question or its part, which does not apply.
+	Skip(args ...any)
+	// Run runs a part of a question, and returns once it has ended.
+	Run(name string, part func(t T)) bool
+}
+
+// test is a T of `go test`.
+type test struct{ *testing.T }
+
+// Run runs a subtest.
+func (t test) Run(name string, part func(t T)) bool {
+	return t.T.Run(name, func(t *testing.T) { part(test{t}) })
+}
+
 // Run judges a store. It calls newHarness once for each subtest; what a harness
 // holds is released by t.Cleanup.
 func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
+	Judge(test{t}, func(t T) Harness { return newHarness(t.(test).T) })
+}
+
+// Judge is Run for programs: each question is a part of t, and has a harness of its own.
+func Judge(t T, newHarness func(t T) Harness) {
 	for _, question := range []struct {
 		name string
-		test func(t *testing.T, h Harness)
+		test func(t T, h Harness)
 	}{
 		{"Conditions", testConditions},
 		{"InvalidCalls", testInvalidCalls},
@@ -82,7 +115,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 		{"EndedContext", testEndedContext},
 		{"CancelDuringCall", testCancelDuringCall},
 	} {
-		t.Run(question.name, func(t *testing.T) { question.test(t, newHarness(t)) })
+		t.Run(question.name, func(t T) { question.test(t, newHarness(t)) })
 	}
 }
 
@@ -101,7 +134,7 @@ func (h Harness) clients(n int) []backend.Backend {
 }
 
 // create puts an object that must be absent.
-func create(t *testing.T, b backend.Backend, name, data string) backend.Version {
+func create(t T, b backend.Backend, name, data string) backend.Version {
 	t.Helper()
 	at, err := b.Put(t.Context(), name, []byte(data), backend.IfAbsent())
 	require.NoError(t, err, "create %q", name)
@@ -111,7 +144,7 @@ func create(t *testing.T, b backend.Backend, name, data string) backend.Version 
 
 // replace puts an object that must be at version v.
 func replace(
-	t *testing.T, b backend.Backend, name, data string, v backend.Version,
+	t T, b backend.Backend, name, data string, v backend.Version,
 ) backend.Version {
 	t.Helper()
 	next, err := b.Put(t.Context(), name, []byte(data), backend.IfVersion(v))
@@ -121,7 +154,7 @@ func replace(
 }
 
 // expect requires that the object is there with that content, and at v.
-func expect(t *testing.T, b backend.Backend, name, data string, v backend.Version) {
+func expect(t T, b backend.Backend, name, data string, v backend.Version) {
 	t.Helper()
 	o, err := b.Get(t.Context(), name, "")
 	require.NoError(t, err, "get %q", name)
@@ -148,7 +181,7 @@ func matched(err error) []error {
 }
 
 // assertOnly fails the test unless err matches want and no other sentinel.
-func assertOnly(t *testing.T, want, err error, format string, args ...any) {
+func assertOnly(t T, want, err error, format string, args ...any) {
 	t.Helper()
 	call := fmt.Sprintf(format, args...)
 	if want == nil {

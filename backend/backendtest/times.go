@@ -2,7 +2,6 @@ package backendtest
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -17,7 +16,7 @@ const tick = 2 * time.Second
 
 // testTimes: the time that an answer tells is the store's as it answered, not that of the
 // object, nor the client's idea of it.
-func testTimes(t *testing.T, h Harness) {
+func testTimes(t T, h Harness) {
 	if h.Clock == nil {
 		return
 	}

@@ -2,7 +2,6 @@ package backendtest
 
 import (
 	"fmt"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,7 +12,7 @@ import (
 // back would let a writer replace a state that it has never seen. The suite asks
 // for more than package backend, that none comes back after a deletion either. Where
 // versions stand for contents, other bytes must have other versions.
-func testVersionsNeverRecur(t *testing.T, h Harness) {
+func testVersionsNeverRecur(t T, h Harness) {
 	seen := make(map[backend.Version]bool)
 	fresh := func(v backend.Version) backend.Version {
 		require.False(t, seen[v], "version %q came back", v)

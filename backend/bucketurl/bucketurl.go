@@ -82,6 +82,10 @@ func Open(ctx context.Context, url string) (*Bucket, error) {
 	return b, nil
 }
 
+// Within is the part of the bucket whose objects are below "prefix/", for Close of the whole to be
+// called. It makes their names longer: see the package comment.
+func (b *Bucket) Within(prefix string) backend.Backend { return &prefixed{b.Backend, prefix + "/"} }
+
 // Close releases what the bucket's clients hold. Close the databases in the bucket
 // first: no call may be under way or follow. What is in memory stays there. The SDKs
 // of Cloud Storage and S3 keep idle connections for up to 90 seconds more.

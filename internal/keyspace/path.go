@@ -84,6 +84,20 @@ func ParseCell(name string) (p Path, key []byte, err error) {
 	return p, key, nil
 }
 
+// Names are those of the collection, and of those around it, outermost first.
+func (p Path) Names() ([][]byte, error) {
+	var names [][]byte
+	for rest := string(p); rest != ""; {
+		end := strings.IndexByte(rest, separator) + 1
+		name, err := SplitCollection(rest[:end])
+		if err != nil {
+			return nil, err
+		}
+		names, rest = append(names, name), rest[end:]
+	}
+	return names, nil
+}
+
 // SplitCollection returns the name of the collection whose folder is prefix, as a
 // listing shows it. Of a nested one that is the last name.
 func SplitCollection(prefix string) (name []byte, err error) {

@@ -94,7 +94,7 @@ func TestReadmeCommands(t *testing.T) {
 // and dot files.
 var topLevel = []string{
 	"go.mod", "go.sum", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
-	"backend", "internal", "cache", "examples", "benchmarks", "layers", "docs",
+	"backend", "internal", "cache", "examples", "benchmarks", "layers", "docs", "cmd",
 }
 
 // layout looks for other entries of the root. What git ignores does not count.
@@ -126,8 +126,8 @@ func TestLayout(t *testing.T) {
 	require.NoError(t, err)
 	report(t, layout(entries, strings.Fields(string(ignored))))
 
-	entries = []string{".ci", "db.go", "docs", "data", "cmd", "x.prof"}
+	entries = []string{".ci", "db.go", "docs", "data", "scripts", "x.prof"}
 	found := layout(entries, []string{"/data/", "*.prof"})
 	require.Len(t, found, 1)
-	assert.Equal(t, "cmd", found[0].place)
+	assert.Equal(t, "scripts", found[0].place)
 }

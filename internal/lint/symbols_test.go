@@ -28,7 +28,8 @@ func symbolsOf(files []*file) symbols {
 	s := symbols{names: map[string]bool{}, types: map[string]bool{}}
 	for _, f := range files {
 		pkg := path.Base(f.pkg())
-		if f.test() || strings.HasPrefix(f.pkg(), "benchmarks") {
+		program := covers("benchmarks/...", f.pkg()) || covers("cmd/...", f.pkg())
+		if f.test() || program {
 			continue
 		}
 		if !slices.Contains(s.packages, pkg) {

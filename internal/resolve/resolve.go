@@ -40,6 +40,7 @@ type Resolver struct {
 	seen     *firstSeen
 	awaited  *awaited
 	unlink   func(name, ref string)
+	inert    bool // it writes nothing, of whatever it meets
 
 	askMu seam.Mutex // guards asked
 	asked map[txid.ID]*inquiry
@@ -48,7 +49,7 @@ type Resolver struct {
 // New returns a Resolver.
 func New(o Options) *Resolver {
 	return &Resolver{
-		st: o.Store, rt: o.Store.Runtime(), patience: o.Patience,
+		st: o.Store, rt: o.Store.Runtime(), patience: o.Patience, inert: o.Store.ReadOnly(),
 		outcomes: outcome.New(o.Store), seen: newFirstSeen(), asked: map[txid.ID]*inquiry{},
 		awaited: &awaited{rt: o.Store.Runtime(), byName: map[string]*news{}},
 		unlink:  func(string, string) {},

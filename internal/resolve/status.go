@@ -203,7 +203,7 @@ func (r *Resolver) Look(ctx context.Context, name string, q cell.Question) (Sigh
 		if at.state != isOff || !s.Cell.Condemned {
 			return at, nil
 		}
-		if r.st.ReadOnly() {
+		if r.inert {
 			return Sight{s, cell.AtExpected, atExpected}, nil
 		}
 		res, lifted, err := r.st.Send(ctx, r.st.Prepare(s, cell.Fence(s.Cell)))

@@ -4,6 +4,7 @@ package txid
 import (
 	"cmp"
 	"encoding/hex"
+	"time"
 )
 
 // ID names one attempt: 128 random bits, new for every set of writes, never used
@@ -53,6 +54,14 @@ func (p *Priority) Escalate() bool {
 	}
 	p.Time -= escalation
 	return true
+}
+
+// Began is when the transaction began, by its client's clock.
+func (p Priority) Began() time.Time {
+	if p.Time < 0 {
+		p.Time += escalation
+	}
+	return time.Unix(0, p.Time)
 }
 
 // Older reports whether a transaction of priority p goes before one of q.

@@ -63,7 +63,8 @@ func nested(t *testing.T) (modules []string) {
 // command, the README's second, tests everything.
 func TestNested(t *testing.T) {
 	modules := nested(t)
-	assert.Equal(t, []string{"benchmarks", "layers/otelkv", "layers/typed/cbor"}, modules)
+	assert.Equal(t,
+		[]string{"benchmarks", "cmd/strictkv", "layers/otelkv", "layers/typed/cbor"}, modules)
 	for _, dir := range modules {
 		t.Run(dir, func(t *testing.T) { run(t, dir, "test", "./...") })
 	}

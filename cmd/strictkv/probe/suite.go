@@ -1,0 +1,111 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/backendtest"
+)
+
+// judge is a part of the conformance suite that runs outside of go test.
+type judge struct {
+	ctx    context.Context
+	told   func(Finding) // of each question
+	passed bool
+
+	mu   sync.Mutex // guards all below
+	said []string
+	skip bool
+}
+
+// Errorf notes a failure, and goes on.
+func (j *judge) Errorf(format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.said = append(j.said, strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))
+}
+
+// FailNow ends the part.
+func (j *judge) FailNow() { runtime.Goexit() }
+
+// Skip ends the part: it does not apply.
+func (j *judge) Skip(...any) {
+	j.skip = true
+	runtime.Goexit()
+}
+
+// Helper is of no use here.
+func (j *judge) Helper() {}
+
+// Logf is of no use here.
+func (j *judge) Logf(string, ...any) {}
+
+// Context is that of the probe.
+func (j *judge) Context() context.Context { return j.ctx }
+
+// Run runs a question, or a part of one, on a goroutine that FailNow can end.
+func (j *judge) Run(name string, part func(backendtest.T)) bool {
+	if j.ctx.Err() != nil {
+		return false
+	}
+	inner := &judge{ctx: j.ctx}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if broken := recover(); broken != nil {
+				inner.Errorf("panic: %v", broken)
+			}
+		}()
+		part(inner)
+	}()
+	<-done
+	if j.told != nil {
+		f := Finding{Question: name, Passed: len(inner.said) == 0, Skipped: inner.skip}
+		f.Detail = strings.Join(inner.said, "; ")
+		j.told(f)
+		return f.Passed
+	}
+	for _, said := range inner.said {
+		j.Errorf("%s: %s", name, said)
+	}
+	return len(inner.said) == 0
+}
+
+// suite asks the questions of the conformance suite, each in a part of the bucket of its own.
+func (p *Probe) suite(ctx context.Context) {
+	questions := 0
+	backendtest.Judge(&judge{ctx: ctx, told: p.Told}, func(backendtest.T) backendtest.Harness {
+		questions++
+		part := fmt.Sprintf("%s/%d", p.name, questions)
+		return backendtest.Harness{
+			Backend:             p.Bucket.Within(part),
+			SecondClient:        func() backend.Backend { return p.Second.Within(part) },
+			NameMax:             nameMax - len(p.Prefix) - len(part) - 2,
+			ContentVersions:     true, // of some stores they are; databases need no others
+			NoConditionalDelete: !p.Bucket.Capabilities().ConditionalDelete,
+		}
+	})
+}
+
+// clean removes all objects below the probe's prefix.
+func (p *Probe) clean(ctx context.Context) error {
+	mine := p.Bucket.Within(p.name)
+	for {
+		page, err := mine.List(ctx, backend.ListOptions{})
+		if err != nil || len(page.Objects) == 0 {
+			return err
+		}
+		for _, o := range page.Objects {
+			err := mine.Delete(ctx, o.Name, o.Version)
+			if err != nil && !errors.Is(err, backend.ErrNotFound) {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package strictkv_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/faulty"
+	"github.com/strictkv/strictkv/backend/memory"
+)
+
+// dying are transactions whose processes die at one of their writes.
+var dying = map[string]func(tx *strictkv.Tx, c *strictkv.Collection) error{
+	"several keys": func(tx *strictkv.Tx, c *strictkv.Collection) error {
+		return errors.Join(tx.Write(c, []byte("k0"), []byte("new")),
+			tx.Delete(c, []byte("k1")), tx.Write(c, []byte("made"), []byte("new")))
+	},
+	"a key that is read": func(tx *strictkv.Tx, c *strictkv.Collection) error {
+		_, err := tx.Read(c, []byte("k2"))
+		return errors.Join(err, tx.Write(c, []byte("k0"), []byte("new")),
+			tx.Write(c, []byte("k1"), []byte("new")))
+	},
+	"a lock": func(tx *strictkv.Tx, c *strictkv.Collection) error {
+		return errors.Join(tx.Lock(c, []byte("k2")), tx.Write(c, []byte("k0"), []byte("new")))
+	},
+	"many keys": func(tx *strictkv.Tx, c *strictkv.Collection) (err error) {
+		for i := range 11 {
+			err = errors.Join(err, tx.Write(c, fmt.Append(nil, "k", i), []byte("new")))
+		}
+		return err
+	},
+}
+
+// TestInspect: of whatever a process has left that died, inspecting tells what a reader is then
+// given, and changes nothing.
+func TestInspect(t *testing.T) {
+	for name, fn := range dying {
+		t.Run(name, func(t *testing.T) {
+			outcomes := map[string]bool{}
+			for writes, ended := 0, false; !ended; writes++ {
+				synctest.Test(t, func(t *testing.T) {
+					bucket := filled(t)
+					ended = dies(t, bucket, writes, fn)
+					inspect(t, bucket, outcomes)
+					write(t, bucket) // it kills what is undecided in its key
+					inspect(t, bucket, outcomes)
+				})
+			}
+			assert.Equal(t, map[string]bool{"committed": true, "dead": true, "undecided": true},
+				outcomes)
+		})
+	}
+}
+
+// write writes a key, and leaves what the transaction that it meets has elsewhere.
+func write(t *testing.T, bucket backend.Backend) {
+	db, err := strictkv.Open(t.Context(), "db", bucket)
+	require.NoError(t, err)
+	defer db.Close(t.Context())
+	require.NoError(t, db.Collection([]byte("c")).Write(t.Context(), []byte("k0"), []byte("mine")))
+}
+
+// filled is a bucket with a database of some keys.
+func filled(t *testing.T) backend.Backend {
+	bucket := memory.New()
+	db, err := strictkv.Open(t.Context(), "db", bucket)
+	require.NoError(t, err)
+	for i := range 11 {
+		key := fmt.Append(nil, "k", i)
+		require.NoError(t, db.Collection([]byte("c")).Write(t.Context(), key, []byte("old")))
+	}
+	require.NoError(t, db.Close(t.Context()))
+	return bucket
+}
+
+// dies runs a transaction that dies after some writes, and reports whether it has made fewer.
+func dies(
+	t *testing.T, bucket backend.Backend, writes int,
+	fn func(tx *strictkv.Tx, c *strictkv.Collection) error,
+) bool {
+	ctx, die := context.WithCancel(t.Context())
+	defer die()
+	dead := false
+	db, err := strictkv.Open(ctx, "db", faulty.New(bucket, faulty.Options{
+		Before: func(_ context.Context, op faulty.Op) error {
+			if dead = dead || op.Write() && writes == 0; dead {
+				die()
+				return backend.ErrUnavailable
+			}
+			if op.Write() {
+				writes--
+			}
+			return nil
+		},
+	}), strictkv.WithConcurrency(1))
+	require.NoError(t, err)
+	c := db.Collection([]byte("c"))
+	_ = db.Tx(ctx, func(tx *strictkv.Tx) error { return fn(tx, c) })
+	_ = db.Close(ctx) // it would settle what the process could not
+	synctest.Wait()
+	return !dead
+}
+
+// inspect compares what inspecting tells to what a reader is given, and notes the outcomes.
+func inspect(t *testing.T, bucket backend.Backend, outcomes map[string]bool) {
+	db, err := strictkv.Open(t.Context(), "db", bucket)
+	require.NoError(t, err)
+	defer db.Close(t.Context())
+	c := db.Collection([]byte("c"))
+	keys := [][]byte{[]byte("made"), []byte("never")}
+	for i := range 11 {
+		keys = append(keys, fmt.Append(nil, "k", i))
+	}
+	before := versions(t, bucket)
+	told := map[string]strictkv.Inspection{}
+	for _, key := range keys {
+		i, err := c.Inspect(t.Context(), key)
+		require.NoError(t, err)
+		told[string(key)] = i
+	}
+	require.Equal(t, before, versions(t, bucket), "inspecting writes nothing")
+	for key, i := range told {
+		item, err := c.ReadItem(t.Context(), []byte(key))
+		if !i.Current.Present {
+			require.ErrorIs(t, err, strictkv.ErrNotFound, key)
+		} else {
+			require.NoError(t, err, key)
+			assert.Equal(t, item.Value, i.Current.Data, key)
+			assert.Equal(t, item.Version, i.Current.Version, key)
+		}
+		if in := i.Intent; in != nil {
+			outcomes[in.Outcome] = true
+			assert.Equal(t, in.Outcome == "committed" && in.Action != "lock",
+				i.Current.Version.String() == in.Attempt, key)
+			agree(t, told, in)
+		}
+	}
+}
+
+// agree: all that tell of one attempt tell the same of it.
+func agree(t *testing.T, told map[string]strictkv.Inspection, in *strictkv.InspectedIntent) {
+	assert.NotEmpty(t, in.Members)
+	for _, m := range in.Members {
+		other := told[string(m.Key)]
+		assert.Equal(t, [][]byte{[]byte("c")}, m.Collection)
+		holds := other.Intent != nil && other.Intent.Attempt == in.Attempt
+		assert.Equal(t, m.Shows == "intent", holds, "%q", m.Key)
+		if holds {
+			assert.Equal(t, in.Outcome, other.Intent.Outcome, "%q", m.Key)
+		}
+	}
+}
+
+// versions are those of all objects.
+func versions(t *testing.T, bucket backend.Backend) map[string]backend.Version {
+	all := map[string]backend.Version{}
+	page, err := bucket.List(t.Context(), backend.ListOptions{})
+	require.NoError(t, err)
+	require.False(t, page.More)
+	for _, o := range page.Objects {
+		all[o.Name] = o.Version
+	}
+	return all
+}

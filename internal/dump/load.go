@@ -1,0 +1,159 @@
+package dump
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/internal/keytext"
+)
+
+// Load inserts the keys of rows into a collection, by its names, or into those that the rows name
+// below it. It does as Collection.Load: a key that is there with the same value is fine, one with
+// another is left and reported. Rows of one collection should stand together: those are loaded
+// many at once, but for those that expire. What has expired is passed over.
+//
+// Errors: ErrMalformed of a row that can't be read, and those of Collection.Load.
+func Load(
+	ctx context.Context, db *strictkv.DB, into [][]byte, r io.Reader, o Options,
+) (Report, error) {
+	l := loading{db: db, base: into, now: time.Now(), o: o}
+	err := l.all(ctx, read(r, o.Format))
+	return l.report, err
+}
+
+// loading is a load: of runs of rows that belong to one collection.
+type loading struct {
+	db     *strictkv.DB
+	base   [][]byte // the collection that others are in
+	now    time.Time
+	o      Options
+	report Report
+	err    error // that ended the rows
+}
+
+// Report is what a Load has done.
+type Report struct {
+	Inserted int64     `json:"inserted"`
+	Present  int64     `json:"present"`
+	Expired  int64     `json:"expired"`
+	Bytes    int64     `json:"bytes"`
+	Failed   int64     `json:"failed"`
+	Failures []Failure `json:"failures,omitempty"`
+}
+
+// Failure is a key that could not be loaded.
+type Failure struct {
+	Key   string `json:"key"`
+	Error string `json:"error"`
+}
+
+// all loads the rows.
+func (l *loading) all(ctx context.Context, all iter.Seq2[Row, error]) error {
+	next, stop := iter.Pull2(all)
+	defer stop()
+	row, more := l.next(next)
+	for more && l.err == nil {
+		c, err := l.collection(row.Collection)
+		if err != nil {
+			return err
+		}
+		run, before := row.Collection, l.report
+		r, err := c.Load(ctx, func(yield func(key, value []byte) bool) {
+			for more && row.Collection == run {
+				if row.Expires.IsZero() {
+					if !yield(row.Key, row.Value) {
+						return
+					}
+				} else if l.err = l.expiring(ctx, c, row); l.err != nil {
+					return
+				}
+				row, more = l.next(next)
+			}
+		}, strictkv.LoadOptions{Progress: func(r strictkv.LoadReport) {
+			l.o.tell(before.Inserted + before.Present + r.Taken)
+		}})
+		l.add(r)
+		if err != nil {
+			return err
+		}
+	}
+	return l.err
+}
+
+// next is the next row; none at the end, or if it can't be read.
+func (l *loading) next(next func() (Row, error, bool)) (Row, bool) {
+	row, err, more := next()
+	if more && err == nil {
+		return row, true
+	}
+	l.err = err
+	return row, false
+}
+
+func (l *loading) collection(path string) (*strictkv.Collection, error) {
+	names := l.base[:len(l.base):len(l.base)]
+	if path != "" {
+		more, err := keytext.ParsePath(path)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, more...)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%w: neither a collection is given, nor does the row name one",
+			ErrMalformed)
+	}
+	return Below(l.db, names), nil
+}
+
+// expiring inserts a key that expires, unless it has.
+func (l *loading) expiring(ctx context.Context, c *strictkv.Collection, row Row) error {
+	if !row.Expires.After(l.now) {
+		l.report.Expired++
+		return nil
+	}
+	inserted := false
+	err := l.db.Tx(ctx, func(tx *strictkv.Tx) error {
+		err := tx.Insert(c, row.Key, row.Value, strictkv.ExpireAt(row.Expires))
+		if inserted = err == nil; !errors.Is(err, strictkv.ErrExists) {
+			return err
+		}
+		there, rerr := tx.ReadItem(c, row.Key)
+		same := bytes.Equal(there.Value, row.Value) && there.Expires.Equal(row.Expires)
+		if rerr == nil && !same {
+			return fmt.Errorf("%w with another value", err)
+		}
+		return rerr
+	})
+	switch {
+	case errors.Is(err, strictkv.ErrExists):
+		failure := strictkv.LoadFailure{Key: row.Key, Err: err}
+		l.add(strictkv.LoadReport{Failed: 1, Failures: []strictkv.LoadFailure{failure}})
+	case err != nil:
+		return err
+	default:
+		r := strictkv.LoadReport{Present: 1, Bytes: int64(len(row.Key) + len(row.Value))}
+		if inserted {
+			r.Present, r.Inserted = 0, 1
+		}
+		l.add(r)
+	}
+	return nil
+}
+
+func (l *loading) add(r strictkv.LoadReport) {
+	l.report.Inserted += r.Inserted
+	l.report.Present += r.Present
+	l.report.Bytes += r.Bytes
+	l.report.Failed += r.Failed
+	for _, f := range r.Failures {
+		l.report.Failures = append(l.report.Failures,
+			Failure{keytext.Show(f.Key), f.Err.Error()})
+	}
+}
