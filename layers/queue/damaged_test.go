@@ -82,7 +82,8 @@ func TestUnread(t *testing.T) {
 	require.ErrorIs(t, unread["torn"].Damage, strictkv.ErrCorrupt)
 	require.ErrorIs(t, unread["short"].Damage, strictkv.ErrCorrupt)
 	assert.Equal(t, later, unread["later"].Payload)
-	for range q.Unread(t.Context()) {
+	for _, err := range q.Unread(t.Context()) {
+		require.NoError(t, err)
 		break
 	}
 
