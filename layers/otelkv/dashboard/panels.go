@@ -27,7 +27,8 @@ var selector = fmt.Sprintf(`%s=~"$database"`, instrument.Label(instrument.Namesp
 
 // metric is the name of a series, with what selects it. More are further conditions.
 func metric(i instrument.Instrument, suffix string, more ...string) string {
-	return i.Prometheus() + suffix + "{" + strings.Join(append([]string{selector}, more...), ",") + "}"
+	conditions := strings.Join(append([]string{selector}, more...), ",")
+	return i.Prometheus() + suffix + "{" + conditions + "}"
 }
 
 // is is a condition.
