@@ -307,10 +307,13 @@ func TestInstruments(t *testing.T) {
 
 // TestConventions: names that the semantic conventions have are theirs.
 func TestConventions(t *testing.T) {
-	assert.Equal(t, string(semconv.DBSystemNameKey), instrument.System)
-	assert.Equal(t, string(semconv.DBNamespaceKey), instrument.Namespace)
-	assert.Equal(t, string(semconv.DBOperationNameKey), instrument.Operation)
-	assert.Equal(t, string(semconv.ErrorTypeKey), instrument.ErrorType)
+	for name, key := range map[string]attribute.Key{
+		instrument.System: semconv.DBSystemNameKey, instrument.Namespace: semconv.DBNamespaceKey,
+		instrument.Operation: semconv.DBOperationNameKey,
+		instrument.ErrorType: semconv.ErrorTypeKey,
+	} {
+		assert.Equal(t, string(key), name)
+	}
 }
 
 // TestNothing: without providers nothing is told.

@@ -22,15 +22,14 @@ import (
 
 // sums are what the events of a handle come to.
 type sums struct {
-	mu                     sync.Mutex
-	stats                  strictkv.Stats
-	counts                 simulated.Counts
-	begun, ended           int // transactions, requests and work
-	requests, read, stored int64
-	byTx, runs, waits      int
-	lost                   map[string]int
-	tasks                  map[strictkv.Task]int
-	waited                 map[strictkv.WaitOutcome]int
+	mu           sync.Mutex // guards all below
+	stats        strictkv.Stats
+	counts       simulated.Counts
+	begun, ended int // transactions, requests and work
+	byTx, runs   int
+	lost         map[string]int
+	tasks        map[strictkv.Task]int
+	waited       map[strictkv.WaitOutcome]int
 }
 
 func newSums() *sums {
@@ -97,7 +96,6 @@ func (s *sums) txEnd(e strictkv.TxEnd) {
 	s.ended++
 	s.byTx += e.Requests
 	s.runs += e.Runs
-	s.waits += e.Waits
 	if e.Grouped {
 		s.stats.Grouped++
 	}

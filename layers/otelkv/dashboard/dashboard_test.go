@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -60,7 +59,7 @@ func TestQueries(t *testing.T) {
 		}
 	}
 	for _, i := range instrument.All {
-		assert.True(t, strings.Contains(shown, i.Prometheus()), "%s is not shown", i.Name)
+		assert.Contains(t, shown, i.Prometheus(), "%s is not shown", i.Name)
 	}
 }
 
