@@ -78,7 +78,7 @@ func TestBadStore(t *testing.T) {
 // losing is a store that acknowledges one write of a name, and does not keep it.
 type losing struct {
 	backend.Backend
-	part string // of the name
+	part string       // of the name
 	lost *atomic.Bool // it has done so
 }
 
