@@ -60,7 +60,7 @@ func TestGoodStore(t *testing.T) {
 	}
 }
 
-// TestBadStore: a store that breaks the contract is told of; one that no database can be in, at once.
+// TestBadStore: a store that breaks the contract is told of; one that can have no database, at once.
 func TestBadStore(t *testing.T) {
 	found := run(t, forgetful{memory.New(), ""})
 	assert.Len(t, found, 1)
