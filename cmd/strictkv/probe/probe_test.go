@@ -60,7 +60,8 @@ func TestGoodStore(t *testing.T) {
 	}
 }
 
-// TestBadStore: a store that breaks the contract is told of; one that can have no database, at once.
+// TestBadStore: a store that breaks the contract is told of, and no more is asked of one that can
+// have no database.
 func TestBadStore(t *testing.T) {
 	found := run(t, forgetful{memory.New(), ""})
 	assert.Len(t, found, 1)
