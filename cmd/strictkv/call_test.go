@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -191,3 +192,36 @@ func inspectAll(t *testing.T, dir string, at []string, outcomes map[string]bool)
 	}
 	require.NoError(t, db.Close(t.Context()))
 }
+
+// TestCodes: what the command exits with tells what to do next.
+func TestCodes(t *testing.T) {
+	a := &app{started: true}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	lost := fmt.Errorf("%w: write: %w", strictkv.ErrUnavailable, syscall.EPIPE)
+	for _, x := range []struct {
+		ctx  context.Context
+		err  error
+		want int
+	}{
+		{t.Context(), nil, 0},
+		{t.Context(), lost, exitUnavailable},
+		{t.Context(), errPipe, exitPipe},
+		{t.Context(), &strictkv.InDoubtError{Err: lost}, exitInDoubt},
+		{ended, &strictkv.InDoubtError{Err: context.Canceled}, exitInDoubt},
+		{ended, fmt.Errorf("read: %w", context.Canceled), exitInterrupted},
+		{t.Context(), &strictkv.VersionError{}, exitRefused},
+		{t.Context(), &strictkv.KeyError{}, exitUsage},
+		{t.Context(), strictkv.ErrCorrupt, exitFailed},
+	} {
+		assert.Equal(t, x.want, a.code(x.ctx, x.err), "%v", x.err)
+	}
+	assert.Equal(t, exitUsage, (&app{}).code(t.Context(), io.EOF), "before anything was done")
+	_, err := pipe{gone{}}.Write(nil)
+	require.ErrorIs(t, err, errPipe)
+}
+
+// gone is an output that nobody reads.
+type gone struct{}
+
+func (gone) Write([]byte) (int, error) { return 0, &os.PathError{Op: "write", Err: syscall.EPIPE} }
