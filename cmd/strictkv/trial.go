@@ -12,8 +12,8 @@ import (
 
 	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/cmd/strictkv/bench"
-	"github.com/strictkv/strictkv/cmd/strictkv/probe"
 	"github.com/strictkv/strictkv/internal/keytext"
+	"github.com/strictkv/strictkv/internal/probe"
 )
 
 // List prices for a request, in dollars: of the standard classes in large regions of the United

@@ -13,7 +13,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/backend/memory"
-	"github.com/strictkv/strictkv/cmd/strictkv/probe"
+	"github.com/strictkv/strictkv/internal/probe"
 )
 
 // forgetful is a store that ignores the condition of writes to some names, whatever is there.
