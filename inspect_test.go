@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -168,4 +169,34 @@ func versions(t *testing.T, bucket backend.Backend) map[string]backend.Version {
 		all[o.Name] = o.Version
 	}
 	return all
+}
+
+// TestInspectCondemned: whoever asks for an attempt lifts the condemnation of a member, and so
+// finds that it is dead. Inspecting does not.
+func TestInspectCondemned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bucket := filled(t)
+		db, err := strictkv.Open(t.Context(), "db", bucket)
+		require.NoError(t, err)
+		defer db.Close(t.Context())
+		c := db.Collection([]byte("c"))
+		require.NoError(t, c.Delete(t.Context(), []byte("k1")))
+		time.Sleep(time.Hour)
+		require.False(t, dies(t, bucket, 1, dying["several keys"])) // before it has written k1
+		_, err = db.Sweep(t.Context(), strictkv.SweepOptions{Horizon: time.Minute})
+		require.NoError(t, err)
+		condemned, err := c.Inspect(t.Context(), []byte("k1"))
+		require.NoError(t, err)
+		require.True(t, condemned.Condemned)
+
+		before := versions(t, bucket)
+		i, err := c.Inspect(t.Context(), []byte("made"))
+		require.NoError(t, err)
+		require.NotNil(t, i.Intent)
+		assert.False(t, i.Current.Present)
+		assert.Equal(t, before, versions(t, bucket))
+		_, err = c.Read(t.Context(), []byte("made"))
+		require.ErrorIs(t, err, strictkv.ErrNotFound)
+		assert.NotEqual(t, before, versions(t, bucket), "a reader lifts it")
+	})
 }

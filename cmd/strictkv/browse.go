@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,9 @@ with a slash, and then its keys. Collections are listed that have keys.`,
 
 // list carries out an ls.
 func (a *app) list(ctx context.Context, db *strictkv.DB, args []string, limit int) error {
+	if limit < 0 {
+		return fmt.Errorf("%w: --limit %d", errUsage, limit)
+	}
 	inner, items := db.Collections(ctx), iter.Seq2[strictkv.Item, error](nil)
 	if len(args) > 0 {
 		c, err := collection(db, args[0])

@@ -147,7 +147,7 @@ func (a *app) code(ctx context.Context, err error) int {
 		code int
 		of   []error
 	}{
-		{exitPipe, []error{syscall.EPIPE}},
+		{exitPipe, []error{errPipe}},
 		{exitInDoubt, []error{strictkv.ErrInDoubt}},
 		{exitUsage, []error{
 			errUsage, keytext.ErrSyntax, strictkv.ErrInvalid, strictkv.ErrInvalidKey,

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -27,7 +28,22 @@ type output struct {
 }
 
 func newOutput(f *os.File) *output {
-	return &output{bufio.NewWriter(f), isTerminal(f)}
+	return &output{bufio.NewWriter(pipe{f}), isTerminal(f)}
+}
+
+// errPipe is of an output that nobody reads any more: no connection to a store.
+var errPipe = errors.New("nobody reads the output")
+
+// pipe is what leads to whoever reads the output.
+type pipe struct{ io.Writer }
+
+// Write marks the error of a reader that has left.
+func (p pipe) Write(data []byte) (int, error) {
+	n, err := p.Writer.Write(data)
+	if errors.Is(err, syscall.EPIPE) {
+		err = errPipe
+	}
+	return n, err
 }
 
 func isTerminal(stream any) bool {

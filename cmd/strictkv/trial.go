@@ -12,8 +12,8 @@ import (
 
 	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/cmd/strictkv/bench"
-	"github.com/strictkv/strictkv/cmd/strictkv/probe"
 	"github.com/strictkv/strictkv/internal/keytext"
+	"github.com/strictkv/strictkv/internal/probe"
 )
 
 // List prices for a request, in dollars: of the standard classes in large regions of the United
@@ -37,10 +37,15 @@ func (a *app) cost(requests int) string {
 
 // announce says what a trial is about to do, and asks whether it may.
 func (a *app) announce(what string, requests int, lasting time.Duration) error {
-	if !a.json {
-		fmt.Fprintf(a.err, "%s takes %v and some more, and sends %s.\n",
-			what, lasting, a.cost(requests))
+	text := fmt.Sprintf("%s takes %v and some more, and sends %s.", what, lasting, a.cost(requests))
+	if a.json {
+		notice, err := keytext.JSON(map[string]string{"notice": text})
+		if err != nil {
+			return err
+		}
+		text = string(notice)
 	}
+	fmt.Fprintln(a.err, text)
 	return a.confirm("Go on?")
 }
 

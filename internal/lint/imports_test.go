@@ -21,7 +21,7 @@ const (
 	testify = "github.com/stretchr/testify"
 	kong    = "github.com/alecthomas/kong"
 	// prober is the one package for users that has tests in it: they are what it is for.
-	prober = "cmd/strictkv/probe"
+	prober = "internal/probe"
 )
 
 var (
@@ -200,7 +200,7 @@ var directions = []row{
 	{"cmd/strictkv/bench", []string{".", "backend", "golang.org/x/sync"},
 		"it measures what users see, in their bucket"},
 	{"cmd/strictkv", []string{
-		".", "backend", "backend/bucketurl", "cmd/strictkv/...", "internal/keytext",
+		".", "backend", "backend/bucketurl", "cmd/strictkv/...", "internal/keytext", prober,
 		"internal/dump", "github.com/spf13/cobra", "golang.org/x/term",
 		"github.com/schollz/progressbar/v3",
 	}, "an operator's tool stands on what users see; what it prints and reads is in packages"},

@@ -14,9 +14,8 @@ import (
 
 // judge is a part of the conformance suite that runs outside of go test.
 type judge struct {
-	ctx    context.Context
-	told   func(Finding) // of each question
-	passed bool
+	ctx  context.Context
+	told func(Finding) // of each question
 
 	mu   sync.Mutex // guards all below
 	said []string
