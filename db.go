@@ -176,6 +176,11 @@ func (db *DB) Tx(ctx context.Context, fn func(tx *Tx) error, opts ...TxOption) e
 // View runs a transaction that only reads: the same snapshot of all keys, current at an
 // instant within the call, or with MaxStaleness at most that old. A write in it fails
 // with ErrReadOnly. Like DB.Tx it is run again until ctx ends, unless MaxAttempts says less.
+//
+// Of several keys that others go on writing between its reads and their validation, it takes
+// locks after 11 runs, like a Tx that is torn apart, unless it has scanned, or the handle is for
+// reading only (ReadOnly): that costs two writes for each key, and keeps writers waiting for some
+// latencies.
 func (db *DB) View(ctx context.Context, fn func(tx *Tx) error, opts ...ViewOption) error {
 	o := txn.Options{ReadOnly: true}
 	for _, opt := range opts {

@@ -8,6 +8,13 @@ const (
 	// what a member costs that a writer of one key alone has refused, who would never wait.
 	locksToll = 6
 	oneKey    = 2
+	// viewRuns is how many times a transaction that only reads has been overtaken when it takes
+	// locks. A run reads each key about twice, locks take two writes, which cost 12 times as much:
+	// by then the runs have cost what the locks will, so that both together are at most twice the
+	// best choice (ski rental: Karlin, Manasse, Rudolph, Sleator, "Competitive snoopy caching",
+	// 1988). viewRunsMet is the same for one that has met the locks of others.
+	viewRuns    = 11
+	viewRunsMet = 21
 	// slowLatencies is how many latencies of a write make a function slow: by the time that it
 	// has ended, others have replaced what it read. One quicker than slowMin never is.
 	slowLatencies = 4
@@ -58,6 +65,16 @@ func (f Failure) Toll() int {
 
 // Slow reports whether the function takes so long that quick rivals always are faster.
 func (f Failure) Slow() bool { return f.Ran > max(slowLatencies*f.Latency, slowMin) }
+
+// LocksReads reports whether a transaction that only reads so many keys is to lock them, after so
+// many runs whose reads proved to be old. Where it has met locks of others, it waits longer: they
+// hold the writers back for it as well, who need to get on between the locks of one and the next.
+func LocksReads(runs, keys int, met bool) bool {
+	if met {
+		return keys > 1 && runs >= viewRunsMet
+	}
+	return keys > 1 && runs >= viewRuns
+}
 
 // Locks reports whether a transaction that wants so many keys is to take locks. One key alone
 // needs none, to lock it is as hard as to write it, unless its function is slow.

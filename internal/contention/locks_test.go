@@ -62,3 +62,19 @@ func TestLocks(t *testing.T) {
 	assert.False(t, contention.Locks(much, 0, true))
 	assert.False(t, contention.Locks(0, 2, true))
 }
+
+// TestLocksReads: what is read is locked after many runs, and later where others have locks.
+func TestLocksReads(t *testing.T) {
+	for _, x := range []struct {
+		runs, keys int
+		met, want  bool
+	}{
+		{10, 2, false, false},
+		{11, 2, false, true},
+		{11, 1, false, false},
+		{20, 2, true, false},
+		{21, 2, true, true},
+	} {
+		assert.Equal(t, x.want, contention.LocksReads(x.runs, x.keys, x.met), "%+v", x)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/contention"
@@ -26,6 +27,18 @@ func (t *txn) escalates(tx *Tx) bool {
 	}
 	n := len(tx.used())
 	return n <= cell.MembersMax && contention.Locks(t.toll, n, t.slowRun())
+}
+
+// locksReads reports whether a transaction that only reads is to lock what it reads.
+func (t *txn) locksReads(tx *Tx) bool {
+	if tx.writes() || len(tx.spans) > 0 || t.o.Staleness > 0 || t.e.st.ReadOnly() {
+		return false
+	}
+	if t.locks != nil {
+		return true
+	}
+	n := len(tx.used())
+	return !t.tooWide && n <= cell.MembersMax && contention.LocksReads(t.failures, n, t.metLocks)
 }
 
 // locksFirst reports whether the transaction is to take locks before its function, which is
@@ -99,7 +112,12 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 	}
 	used := tx.used()
 	if t.locks == nil {
-		if err := t.escalate(used); err != nil {
+		err := t.escalate(used)
+		if !tx.writes() && errors.Is(err, backend.ErrDenied) { // its user may read only
+			t.tooWide = true
+			return t.finishReads(tx, nil)
+		}
+		if err != nil {
 			return true, err
 		}
 	}
@@ -116,9 +134,6 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 	case changed:
 		t.rerun(StaleRead, "")
 		return false, nil
-	case needless(t.locks.Members()):
-		t.readLocked(used)
-		return t.finishReads(tx, nil)
 	case t.group != nil && !t.group.seal():
 		return false, nil
 	}
@@ -129,7 +144,28 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 	}
 	r := t.locks.Commit()
 	t.locks, t.fresh = nil, nil
+	if !tx.writes() {
+		return t.concludeReads(r)
+	}
 	return t.conclude(r)
+}
+
+// concludeReads is conclude for a transaction that has written nothing but locks: if their commit
+// is in doubt, so is whether they were held all the time, and the function runs again.
+func (t *txn) concludeReads(r commit.Result) (done bool, err error) {
+	switch r.Outcome {
+	case commit.Committed:
+		t.e.stats.ReadOnly.Add(1)
+		return true, nil
+	case commit.InDoubt:
+		t.why = LocksLost
+	default:
+		t.mourn(r)
+	}
+	if err = r.Err; err == nil || r.Outcome == commit.InDoubt {
+		err = t.failed()
+	}
+	return err != nil, err
 }
 
 // outdated reports whether the function must run again, on the locked values: these are fresh.
@@ -147,15 +183,6 @@ func (t *txn) outdated(used []*entry) (changed bool, err error) {
 		t.fresh[m.Name] = m.Base
 	}
 	return changed, nil
-}
-
-// readLocked makes the locked keys part of the read set.
-func (t *txn) readLocked(used []*entry) {
-	for _, e := range used {
-		if !e.Seen {
-			e.setRead(t.fresh[e.Name], 0)
-		}
-	}
 }
 
 // lockAgain gives up lost locks: the function runs again, and takes new ones.

@@ -38,6 +38,7 @@ func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 		}
 		if stale {
 			t.rerun(StaleRead, t.lost(must))
+			t.metLocks = t.metLocks || slices.ContainsFunc(reads, lockedByOther)
 			err := t.failed()
 			return err != nil, err
 		}
@@ -55,6 +56,10 @@ func (t *txn) finishReads(tx *Tx, ferr error) (done bool, err error) {
 	t.endsAs(observe.ReadOnly)
 	return true, nil
 }
+
+// lockedByOther reports whether the cell was locked when it was read, by an attempt that may not
+// have ended.
+func lockedByOther(r *commit.Read) bool { return locked(r.Base) && !r.Base.Final() }
 
 // lost is a key that was read, and has changed by what is fresh now.
 func (t *txn) lost(reads []*commit.Read) string {

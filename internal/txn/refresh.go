@@ -77,10 +77,14 @@ func (t *txn) outdate(p *plan) {
 		if m.Seen.Cell != nil && m.Seen.Proved > rd.Proved { // not in the cache any more
 			rd = t.e.rs.Known(m.Seen)
 		}
-		in := rd.Cell.Intent
-		locked := in != nil && in.Mode == cell.Pending && in.Action == cell.Lock
-		e.Base, e.old = rd, locked || !rd.Final()
+		e.Base, e.old = rd, locked(rd) || !rd.Final()
 	}
+}
+
+// locked reports whether there is a lock in the cell, whatever has become of its attempt.
+func locked(rd resolve.Reading) bool {
+	in := rd.Cell.Intent
+	return in != nil && in.Mode == cell.Pending && in.Action == cell.Lock
 }
 
 // changed reports whether the function saw another writer of some key, and of which.

@@ -110,6 +110,8 @@ type txn struct {
 	// locks are held once the transaction has escalated, unless it is tooWide for that.
 	locks   *commit.Locks
 	tooWide bool
+	// metLocks says that others' locks were in what a run had read that was old in the end.
+	metLocks bool
 	// left is what attempts may have left in cells.
 	left commit.Leftovers
 	// uploads are the external values of the last run; linked are the members of the attempt
@@ -156,7 +158,10 @@ func (t *txn) once(fn func(*Tx) error) (done bool, err error) {
 	if ferr == nil {
 		ferr = tx.failure
 	}
-	if ferr != nil || !tx.writes() {
+	switch {
+	case ferr == nil && t.locksReads(tx):
+		return t.commitLocked(tx)
+	case ferr != nil || !tx.writes():
 		return t.finishReads(tx, ferr)
 	}
 	if now, done, err := t.acquireLatch(tx, fn); !now {
