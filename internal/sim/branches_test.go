@@ -283,7 +283,7 @@ var branches = []struct {
 			`q.err == nil && q.finding.verdict == allUndecided && q.began <= entered`},
 	}},
 	{"resolve/conflict.go", []branch{
-		{"a reader does not ask about a lock", `!role.Writer { return r.Known(s), nil`, ""},
+		{"a reader does not ask about a lock", `!role.Writer { return r.Known(s), false, nil`, ""},
 		{"a reader uses the committed value: staged, undecided", metSomebody,
 			`!rd.Final() && rd.Cell.Intent.Mode == cell.Staged`},
 		{"a reader uses the committed value: pending, the primary not reached", metSomebody,
@@ -416,7 +416,7 @@ var branches = []struct {
 	}},
 	{"txn/escalate.go", []branch{
 		{"escalated: the function runs on the locked values",
-			`case changed: t.rerun(StaleRead)`, ""},
+			`case changed: t.rerun(StaleRead, "")`, ""},
 		{"escalated: new locks", `t.fresh, t.why = nil, LocksLost`, ""},
 	}},
 	{"commit/lock.go", []branch{
