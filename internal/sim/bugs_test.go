@@ -251,12 +251,12 @@ var bugs = []bug{
 		`ok = ok && e.rt.Now().Sub(rd.Since) >= 0`, "weak",
 	},
 	{
-		"a walk joins reads older than itself", "items.go",
+		"a walk joins reads older than itself", "scan.go",
 		`scan.WalkOptions{Since: c.db.st.Tick()}`,
 		`scan.WalkOptions{}`, "range-walk",
 	},
 	{
-		"a walk passes over what holds an intent", "items.go",
+		"a walk passes over what holds an intent", "scan.go",
 		`		if !found.PresentAt(now) {`,
 		`		if !found.PresentAt(now) || found.Size&3 == 2 {`, "range-walk",
 	},

@@ -8,6 +8,7 @@ import (
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/contention"
+	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/store"
 )
@@ -144,10 +145,14 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 	}
 	r := t.locks.Commit()
 	t.locks, t.fresh = nil, nil
+	conclude := t.conclude
 	if !tx.writes() {
-		return t.concludeReads(r)
+		conclude = t.concludeReads
 	}
-	return t.conclude(r)
+	if done, err = conclude(r); !done {
+		t.anew(LocksLost, "")
+	}
+	return done, err
 }
 
 // concludeReads is conclude for a transaction that has written nothing but locks: if their commit
@@ -155,17 +160,17 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 func (t *txn) concludeReads(r commit.Result) (done bool, err error) {
 	switch r.Outcome {
 	case commit.Committed:
-		t.e.stats.ReadOnly.Add(1)
+		t.endsAs(observe.ReadOnly)
 		return true, nil
 	case commit.InDoubt:
-		t.why = LocksLost
+		r.Err = nil
 	default:
 		t.mourn(r)
 	}
-	if err = r.Err; err == nil || r.Outcome == commit.InDoubt {
-		err = t.failed()
+	if r.Err == nil {
+		r.Err = t.failed()
 	}
-	return err != nil, err
+	return r.Err != nil, r.Err
 }
 
 // outdated reports whether the function must run again, on the locked values: these are fresh.

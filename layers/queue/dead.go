@@ -26,10 +26,15 @@ type Letter struct {
 
 // bury makes a job a dead letter.
 func (q *Queue) bury(tx *strictkv.Tx, key []byte, id string, r record) error {
+	return q.moveToDead(tx, key, id, r.free().encode())
+}
+
+// moveToDead puts a dead letter in the place of a job.
+func (q *Queue) moveToDead(tx *strictkv.Tx, key []byte, id string, value []byte) error {
 	if err := tx.Delete(q.jobs, key); err != nil {
 		return err
 	}
-	return tx.Insert(q.dying, []byte(id), r.free().encode())
+	return tx.Insert(q.dying, []byte(id), value)
 }
 
 // Dead yields the dead letters, in the order of their ids, as strictkv.Collection.Items does:
@@ -121,10 +126,7 @@ func (q *Queue) buryUnread(tx *strictkv.Tx, key []byte, id string) error {
 			return fmt.Errorf("it can be read: %w", strictkv.ErrNotFound)
 		}
 	}
-	if err := tx.Delete(q.jobs, key); err != nil {
-		return err
-	}
-	return tx.Insert(q.dying, []byte(id), value)
+	return q.moveToDead(tx, key, id, value)
 }
 
 // Revive makes a dead letter a job again, that is due at once and has had no attempts. Errors:

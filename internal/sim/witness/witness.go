@@ -81,9 +81,7 @@ func (w *Witness) Put(name string, data []byte, v backend.Version) {
 	}
 	old := w.at(name)
 	w.cells[name] = held{next, v, w.now()}
-	if next.Writer != old.Writer {
-		w.writers[name]++
-	}
+	w.writers[name] += since(next, old.Writer)
 	if old.Intent != nil && !next.Holds(old.Intent.Tx) {
 		w.left(name, old, next)
 	}
@@ -96,6 +94,18 @@ func (w *Witness) Put(name string, data []byte, v backend.Version) {
 			w.unmarked(name, m.Tx)
 		}
 	}
+}
+
+// since is how many writers a cell tells of since the one given: a write may bring two, that of an
+// intent which it has found committed, and its own.
+func since(c *cell.Cell, writer txid.ID) int {
+	if c.Writer == writer {
+		return 0
+	}
+	if n := slices.Index(c.Recent, writer); n >= 0 {
+		return n
+	}
+	return max(len(c.Recent), 1)
 }
 
 // Overrun returns a function that tells whether a cell has had as many writers since as it

@@ -211,3 +211,25 @@ func TestGarbage(t *testing.T) {
 	assert.NoError(t, s.Clean())
 	assert.NoError(t, s.found)
 }
+
+// A cell forgets whom it has seen after as many writers as it remembers, of which a write may bring
+// two: that of the intent that it has found committed, and its own.
+func TestOverrun(t *testing.T) {
+	s := newStore()
+	put := func(n byte, c *cell.Cell, f cell.Fold) *cell.Cell {
+		next := cell.Write(c, f, txid.ID{n}, cell.Put, cell.Value{Kind: cell.Inline})
+		s.put("=a", next)
+		return next
+	}
+	c := put(2, empty, cell.Fold{})
+	overrun := s.Overrun()
+	for n := range byte(cell.RecentMax - 2) {
+		c = put(10+n, c, cell.Fold{})
+		assert.False(t, overrun())
+	}
+	c = cell.Place(c, cell.Fold{}, intent(cell.Staged))
+	s.put("=a", c)
+	assert.False(t, overrun())
+	put(30, c, cell.Fold{Outcome: cell.Committed})
+	assert.True(t, overrun())
+}
