@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,12 @@ import (
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/internal/store"
 )
+
+// The answer to the creation of a database tells its creator the time.
+func TestCreatorKnowsTheTime(t *testing.T) {
+	st, _ := open(t, memory.New())
+	assert.False(t, st.Moment().There.IsZero())
+}
 
 // TestARefusalTellsNoTime: a handle that knows no time of the store's is answered without one, by
 // a refusal. That does not say that the store's answers tell none: else the handle would take the
@@ -33,7 +40,13 @@ func TestARefusalTellsNoTime(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			st, w := open(t, memory.New())
+			w := &wire{mem: memory.New()}
+			w.after = func(_ faulty.Op, _ int, a *faulty.Answer) {
+				a.Stamp.Time, a.Object.Time = time.Time{}, time.Time{}
+			}
+			st, err := store.Open(background, w.options())
+			require.NoError(t, err)
+			w.sent = nil
 			w.after = func(op faulty.Op, n int, a *faulty.Answer) {
 				if n == 0 {
 					*a = faulty.Answer{Err: x.answer}

@@ -66,7 +66,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open %q: %w", s.FullName(keyspace.Meta), notWritten(err))
 	}
 	s.cache = o.Cache.Space(m.id.String())
-	if at := s.opened; !at.told.IsZero() { // who has created it has seen no answer with a time yet
+	if at := s.opened; !at.told.IsZero() {
 		s.cache.Saw(at.told, at.sent, at.came)
 	}
 	s.deletes = m.deletes && o.Backend.Capabilities().ConditionalDelete
@@ -133,8 +133,8 @@ func (s *Store) readMeta(ctx context.Context) (m meta, at backend.Version, err e
 	return m, at, err
 }
 
-// metaTime is the store's time when the object meta was read, and when that was asked and answered
-// by the process's clock.
+// metaTime is the store's time when the object meta was read, or created, and when that was asked
+// and answered by the process's clock.
 type metaTime struct{ told, sent, came time.Time }
 
 func (s *Store) getMeta(ctx context.Context) (m meta, at backend.Version, err error) {
@@ -155,9 +155,13 @@ func (s *Store) getMeta(ctx context.Context) (m meta, at backend.Version, err er
 func (s *Store) writeMeta(ctx context.Context, m meta, at backend.Version) (meta, error) {
 	data, there := encodeMeta(m), m
 	err := s.retry(ctx, func(ctx context.Context) error {
-		_, err := s.put(ctx, keyspace.Meta, data, expect(at))
+		sent := s.rt.Now()
+		made, err := s.put(ctx, keyspace.Meta, data, expect(at))
 		there = m
-		if classify(err) == Refused {
+		switch {
+		case err == nil && s.opened.told.IsZero(): // who creates it is told the time by this alone
+			s.opened = metaTime{told: made.Time, sent: sent, came: s.rt.Now()}
+		case classify(err) == Refused:
 			there, _, err = s.getMeta(ctx)
 		}
 		return err
