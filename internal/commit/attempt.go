@@ -41,7 +41,9 @@ type attempt struct {
 	// raced says that others of the transaction were under way to its primary at the same
 	// time: which has come last there is not known.
 	raced bool
-	found Validation
+	// buried says that it has, or may have, killed itself: see bury.
+	buried bool
+	found  Validation
 	// born is when it began, or the oldest of the uploads that it links: by the store's clock,
 	// when the first of its requests was answered.
 	born store.Moment
@@ -177,7 +179,8 @@ func (a *attempt) ended(r Result) {
 // finish does what follows from how the attempt has ended.
 func (a *attempt) finish(v verdict) Result {
 	r := Result{
-		Outcome: v.Outcome, Err: v.err, Members: a.members, Partial: a.partial, Validation: a.found,
+		Outcome: v.Outcome, Err: v.err, Members: a.members, Partial: a.partial, Buried: a.buried,
+		Validation: a.found,
 	}
 	switch v.Outcome {
 	case Committed:

@@ -123,6 +123,7 @@ func (a *attempt) bury(m *Member) verdict {
 	defer cancel()
 	base := m.Base.Snapshot
 	res, s, err := a.rs.Send(ctx, a.st.Prepare(base, cell.Fence(base.Cell)))
+	a.buried = a.buried || res != store.NotApplied
 	switch {
 	case res != store.Applied:
 		m.err = a.ours(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
@@ -19,10 +20,20 @@ import (
 // Meanwhile the first copy lands, others delete what it has written, and sweep. So the second one
 // finds nothing, as it expects.
 func TestStandingStillBeforeAWriteIsSentAgain(t *testing.T) {
-	for name, keys := range map[string][]string{"direct": {"=a"}, "staged": {"=a", "=b"}} {
+	for name, x := range map[string]struct {
+		creates bool // the database: no other answer has told it the time
+		keys    []string
+	}{
+		"direct":             {false, []string{"=a"}},
+		"staged":             {false, []string{"=a", "=b"}},
+		"direct, by creator": {true, []string{"=a"}},
+		"staged, by creator": {true, []string{"=a", "=b"}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.handle() // makes the database
+				if !x.creates {
+					w.handle()
+				}
 				h := w.handleOnce()
 				h.LoseAnswer("=a", 0, nil)
 				h.After(faulty.Get, "=a", 0, func(a *faulty.Answer) { // served before it landed
@@ -31,24 +42,60 @@ func TestStandingStillBeforeAWriteIsSentAgain(t *testing.T) {
 				h.Before(faulty.Put, "=a", 1, func(context.Context) error {
 					pass(time.Millisecond)
 					other := w.handleOnce()
-					for _, key := range keys {
+					for _, key := range x.keys {
 						v, _ := other.read(key)
 						assert.Equal(t, "inserted", v, "it has committed")
 					}
-					for _, key := range keys {
+					for _, key := range x.keys {
 						w.gone(key)
 					}
 					return nil
 				})
-				_, _ = h.tx(background, insert(keys...))
+				_, err := h.tx(background, insert(x.keys...))
+				assert.ErrorIs(t, err, txn.ErrInDoubt)
 				h.drain()
 				assert.Zero(t, h.Planned(), "all that was to happen has happened")
-				for _, key := range keys {
+				for _, key := range x.keys {
 					v, _ := w.handle().read(key)
 					assert.Empty(t, v, "%s was written, and deleted, and is not written again", key)
 				}
 			})
 		})
+	}
+}
+
+// What is fenced is written by another attempt, whatever becomes of the fence. That is no conflict.
+func TestFencedIsTriedAgain(t *testing.T) {
+	for name, arrange := range map[string]func(h *handle){
+		"the fence lands":      func(*handle) {},
+		"the fence is lost":    func(h *handle) { h.LoseRequest("=a", 1, nil) },
+		"its answer is lost":   func(h *handle) { h.LoseAnswer("=a", 0, nil) }, // of what is answered
+		"so is that of others": func(h *handle) { h.LoseRequest("=b", 0, nil) },
+		"its refusal is an echo": func(h *handle) {
+			h.After(faulty.Put, "=a", 0, func(a *faulty.Answer) { // the first that is answered
+				a.Stamp, a.Err = backend.Stamp{}, backend.ErrPrecondition
+			})
+		},
+	} {
+		for kind, keys := range map[string][]string{"direct": {"=a"}, "staged": {"=a", "=b"}} {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					w.handle() // makes the database
+					h := w.handle()
+					h.LoseRequest("=a", 0, nil)
+					arrange(h)
+					require.NoError(t, h.engine.Run(background, txn.Options{MaxAttempts: 1},
+						insert(keys...)))
+					h.drain()
+					for _, key := range keys {
+						v, _ := w.handle().read(key)
+						assert.Equal(t, "inserted", v)
+						c, _ := w.Cell(key)
+						assert.Nil(t, c.Intent)
+					}
+				})
+			})
+		}
 	}
 }
 

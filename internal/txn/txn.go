@@ -275,7 +275,11 @@ func (t *txn) conclude(r commit.Result) (done bool, err error) {
 		return true, r.Err
 	}
 	t.mourn(r)
-	if r.Err == nil {
+	switch {
+	case r.Err != nil:
+	case r.Buried: // which need not be a conflict
+		r.Err = t.ctx.Err()
+	default:
 		r.Err = t.failed()
 	}
 	return r.Err != nil, r.Err
