@@ -30,12 +30,16 @@ func (t *txn) escalates(tx *Tx) bool {
 	return n <= cell.MembersMax && contention.Locks(t.toll, n, t.slowRun())
 }
 
-// locksReads reports whether a transaction that only reads is to lock what it reads.
+// locksReads reports whether a transaction that only reads is to lock what it reads. As for one
+// that writes, locks are given up by who scans.
 func (t *txn) locksReads(tx *Tx) bool {
-	if tx.writes() || len(tx.spans) > 0 || t.o.Staleness > 0 || t.e.st.ReadOnly() {
+	switch {
+	case tx.writes(), t.o.Staleness > 0, t.e.st.ReadOnly():
 		return false
-	}
-	if t.locks != nil {
+	case len(tx.spans) > 0:
+		t.unlock()
+		return false
+	case t.locks != nil:
 		return true
 	}
 	n := len(tx.used())
@@ -114,11 +118,10 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 	used := tx.used()
 	if t.locks == nil {
 		err := t.escalate(used)
-		if !tx.writes() && errors.Is(err, backend.ErrDenied) { // its user may read only
-			t.tooWide = true
-			return t.finishReads(tx, nil)
-		}
-		if err != nil {
+		switch {
+		case mayOnlyRead(tx, err):
+			return t.withoutLocks(tx)
+		case err != nil:
 			return true, err
 		}
 	}
@@ -130,6 +133,8 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 	switch {
 	case errors.Is(err, commit.ErrLost):
 		return t.lockAgain()
+	case mayOnlyRead(tx, err):
+		return t.withoutLocks(tx)
 	case err != nil:
 		return true, err
 	case changed:
@@ -155,22 +160,31 @@ func (t *txn) commitLocked(tx *Tx) (done bool, err error) {
 	return done, err
 }
 
+// mayOnlyRead reports whether locks were denied to a transaction that writes nothing: its user may
+// read, but not write, what it has read, or some of it.
+func mayOnlyRead(tx *Tx, err error) bool {
+	return errors.Is(err, backend.ErrDenied) && !tx.writes()
+}
+
+// withoutLocks validates what such a transaction has read, which takes no locks any more.
+func (t *txn) withoutLocks(tx *Tx) (done bool, err error) {
+	t.unlock()
+	t.tooWide = true
+	return t.finishReads(tx, nil)
+}
+
 // concludeReads is conclude for a transaction that has written nothing but locks: if their commit
 // is in doubt, so is whether they were held all the time, and the function runs again.
 func (t *txn) concludeReads(r commit.Result) (done bool, err error) {
-	switch r.Outcome {
-	case commit.Committed:
+	if r.Outcome == commit.Committed {
 		t.endsAs(observe.ReadOnly)
 		return true, nil
-	case commit.InDoubt:
-		r.Err = nil
-	default:
-		t.mourn(r)
 	}
-	if r.Err == nil {
-		r.Err = t.failed()
+	t.mourn(r)
+	if err = r.Err; err == nil || r.Outcome == commit.InDoubt {
+		err = t.failed()
 	}
-	return r.Err != nil, r.Err
+	return err != nil, err
 }
 
 // outdated reports whether the function must run again, on the locked values: these are fresh.
@@ -204,6 +218,16 @@ func (t *txn) release() {
 	if l := t.locks; l != nil {
 		t.locks = nil
 		t.mourn(l.Release())
+	}
+}
+
+// unlock is release for a transaction that has nothing to put in the place of its locks: they are
+// removed while it goes on.
+func (t *txn) unlock() {
+	if t.locks != nil {
+		t.release()
+		t.e.commits.Resolve(&t.left)
+		t.left = commit.Leftovers{}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,10 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/observe"
+	"github.com/strictkv/strictkv/internal/scan"
+	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txn"
 )
@@ -82,6 +87,9 @@ func TestViewLocks(t *testing.T) {
 		{"it may not write", func(_ *world, h *handle) {
 			h.Before(faulty.Put, "=a", 0, func(context.Context) error { return backend.ErrDenied })
 		}, overtakenMax + 1, nil, overtakenMax + 2, 1},
+		{"it may not write one of the keys", func(_ *world, h *handle) {
+			h.Before(faulty.Put, "=b", 0, func(context.Context) error { return backend.ErrDenied })
+		}, overtakenMax + 1, nil, overtakenMax + 2, 1},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -110,6 +118,119 @@ func TestViewLocks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// told is what an observer was told of transactions.
+type told struct {
+	ends    []observe.Outcome
+	retries []txn.Retry
+}
+
+// observed is handle with an observer.
+func (w *world) observed() (*handle, *told) {
+	net, x := w.Net(), &told{}
+	h := w.Open(store.Options{Backend: net, Observer: &observe.Observer{
+		Runtime: seam.Real(),
+		TxEnd: func(_ context.Context, tx *observe.Tx) {
+			x.ends = append(x.ends, tx.Outcome)
+		},
+		Retried: func(_ context.Context, r observe.Retry) {
+			x.retries = append(x.retries, txn.Retry(r.Cause))
+		},
+	}}, patience)
+	net.Forget()
+	return w.engine(net, h), x
+}
+
+// An observer is told how one that commits under locks has ended, and of each run but the first
+// why it is.
+func TestLocksAreObserved(t *testing.T) {
+	killed := func(w *world) func() {
+		return func() {
+			w.drop("=a")
+			w.overwrite("=a", 99)
+		}
+	}
+	for name, x := range map[string]struct {
+		arrange func(w *world, h *handle)
+		update  bool
+		end     observe.Outcome
+		last    txn.Retry
+	}{
+		"a view": {func(*world, *handle) {}, false, observe.ReadOnly, txn.StaleRead},
+		"a view whose commit is in doubt": {func(w *world, h *handle) {
+			h.LoseAnswer("=a", 1, func() { w.forget("=a"); w.forget("=b") })
+		}, false, observe.ReadOnly, txn.LocksLost},
+		"a view whose commit is refused": {func(w *world, h *handle) {
+			h.meanwhile("=a", 1, killed(w))
+		}, false, observe.ReadOnly, txn.LocksLost},
+		"an update": {func(_ *world, h *handle) { h.tear() }, true, observe.Committed, txn.Conflict},
+		"an update whose commit is refused": {func(w *world, h *handle) {
+			h.tear()
+			h.meanwhile("=a", 4, killed(w))
+		}, true, observe.Committed, txn.LocksLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.Value(1, "=a", "=b")
+				h, seen := w.observed()
+				x.arrange(w, h)
+				f := w.overtaken(overtakenMax, nil)
+				if x.update {
+					f = update("new", "=a", "=b")
+				}
+				var whys []txn.Retry
+				fn := func(tx *txn.Tx) error {
+					whys = append(whys, tx.Retry())
+					return f(tx)
+				}
+				var err error
+				if x.update {
+					_, err = h.tx(background, fn)
+				} else {
+					_, err = h.view(txn.Options{}, fn)
+				}
+				require.NoError(t, err)
+				h.drain()
+				assert.Zero(t, h.Planned(), "all that was to happen has happened")
+				assert.Equal(t, []observe.Outcome{x.end}, seen.ends)
+				assert.Equal(t, whys[1:], seen.retries)
+				assert.Equal(t, x.last, whys[len(whys)-1])
+			})
+		})
+	}
+}
+
+// Locks are of no use to one that scans: it does not keep others from the keys while it runs again
+// and again.
+func TestViewThatScansKeepsNoLocks(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=b", "=c")
+		h := w.handle()
+		begun := overtakenMax + 2 // the run that begins under locks
+		runs := 0
+		f := w.overtaken(overtakenMax+1, nil)
+		_, err := h.view(txn.Options{}, func(tx *txn.Tx) error {
+			if err := f(tx); err != nil {
+				return err
+			}
+			if runs++; runs < begun || runs > begun+1 {
+				return nil
+			}
+			pass(time.Second)
+			c, _ := w.Cell("=a")
+			assert.Equal(t, runs == begun, c.Intent != nil, "run %d", runs)
+			r := scan.Range{Interval: keyspace.Interval{From: "=c", To: "=d"}}
+			err := tx.Scan(r, func(txn.Item) bool { return true })
+			if runs == begun {
+				w.overwrite("=c", 50)
+			}
+			return err
+		})
+		require.NoError(t, err)
+		assert.Equal(t, begun+1, runs)
+		h.drain()
+	})
 }
 
 // Under its locks nobody else writes what a transaction reads.
