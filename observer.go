@@ -18,9 +18,9 @@ import (
 // and must not use the database. What they are told is theirs to keep. If one panics, that is
 // logged at level Error (WithLogger), and its observer is told nothing any more.
 //
-// Those that tell of a beginning return the context in which the work goes on: ctx itself, or one
-// derived from it, such as one that holds a span. The function that tells of the end gets that.
-// What is told of in between comes with a context that is derived from it.
+// Those that tell of a beginning return the context in which the work goes on: ctx itself, for
+// which nil stands, or one derived from it, such as one that holds a span. The function that tells
+// of the end gets that. What is told of in between comes with a context that is derived from it.
 type Observer struct {
 	// TxBegin and TxEnd are called for each DB.Tx and DB.View, and what is made of them, and for
 	// each read of one key outside of a transaction, once its arguments were found valid.

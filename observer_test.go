@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +45,22 @@ func TestObserverPanics(t *testing.T) {
 	assert.Equal(t, 3, ended, "the other")
 	assert.Equal(t, 1, strings.Count(log.String(), "at the first"), log.String())
 	assert.Contains(t, log.String(), "TestObserverPanics", "the stack")
+}
+
+// TestObserverWithoutAContext: one that returns no context does not take down what it observes.
+func TestObserverWithoutAContext(t *testing.T) {
+	none := strictkv.Observer{
+		TxBegin: func(context.Context, strictkv.TxBegin) context.Context { return nil },
+		RequestBegin: func(context.Context, strictkv.RequestBegin) context.Context {
+			return nil
+		},
+		WorkBegin: func(context.Context, strictkv.WorkBegin) context.Context { return nil },
+	}
+	db, err := strictkv.Open(t.Context(), "db", memory.New(), strictkv.WithObserver(none),
+		strictkv.WithObserver(none))
+	require.NoError(t, err)
+	require.NoError(t, db.Collection([]byte("c")).Write(t.Context(), []byte("k"), nil))
+	require.NoError(t, db.Close(t.Context()))
 }
 
 // TestObserverOfEnds: each way in which a transaction ends is told, a panic of its function too.
@@ -100,8 +117,11 @@ type spanKey struct{}
 // TestObserverContext: what TxBegin puts into the context is there in the function, in requests
 // at the store, and in what follows.
 func TestObserverContext(t *testing.T) {
+	var mu sync.Mutex // guards seen: the probe of the store sends requests at once
 	seen := map[string]bool{}
 	note := func(ctx context.Context, where string) {
+		mu.Lock()
+		defer mu.Unlock()
 		seen[where] = seen[where] || ctx.Value(spanKey{}) != nil
 	}
 	store := faulty.New(memory.New(), faulty.Options{

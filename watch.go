@@ -1,6 +1,7 @@
 package strictkv
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"runtime/debug"
@@ -71,7 +72,7 @@ func (w *watch) begun(tx *observe.Tx) TxBegin {
 func (w *watch) txBegin(ctx context.Context, tx *observe.Tx) context.Context {
 	w.each(func(o *Observer) {
 		if o.TxBegin != nil {
-			ctx = o.TxBegin(ctx, w.begun(tx))
+			ctx = cmp.Or(o.TxBegin(ctx, w.begun(tx)), ctx)
 		}
 	})
 	return ctx
@@ -141,7 +142,7 @@ func (w *watch) sent(r *observe.Request) RequestBegin {
 func (w *watch) requestBegin(ctx context.Context, r observe.Request) context.Context {
 	w.each(func(o *Observer) {
 		if o.RequestBegin != nil {
-			ctx = o.RequestBegin(ctx, w.sent(&r))
+			ctx = cmp.Or(o.RequestBegin(ctx, w.sent(&r)), ctx)
 		}
 	})
 	return ctx
@@ -174,7 +175,7 @@ func (w *watch) resend(ctx context.Context, r observe.Resend) {
 func (w *watch) workBegin(ctx context.Context, x *observe.Work) context.Context {
 	w.each(func(o *Observer) {
 		if o.WorkBegin != nil {
-			ctx = o.WorkBegin(ctx, w.started(x))
+			ctx = cmp.Or(o.WorkBegin(ctx, w.started(x)), ctx)
 		}
 	})
 	return ctx
