@@ -66,13 +66,14 @@ func TestStandingStillBeforeAWriteIsSentAgain(t *testing.T) {
 
 // What is fenced is written by another attempt, whatever becomes of the fence. That is no conflict.
 func TestFencedIsTriedAgain(t *testing.T) {
+	// The first Put of =a is lost, so the second is the fence, and the first that is answered.
 	for name, arrange := range map[string]func(h *handle){
 		"the fence lands":      func(*handle) {},
 		"the fence is lost":    func(h *handle) { h.LoseRequest("=a", 1, nil) },
-		"its answer is lost":   func(h *handle) { h.LoseAnswer("=a", 0, nil) }, // of what is answered
+		"its answer is lost":   func(h *handle) { h.LoseAnswer("=a", 0, nil) },
 		"so is that of others": func(h *handle) { h.LoseRequest("=b", 0, nil) },
 		"its refusal is an echo": func(h *handle) {
-			h.After(faulty.Put, "=a", 0, func(a *faulty.Answer) { // the first that is answered
+			h.After(faulty.Put, "=a", 0, func(a *faulty.Answer) {
 				a.Stamp, a.Err = backend.Stamp{}, backend.ErrPrecondition
 			})
 		},

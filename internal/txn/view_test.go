@@ -164,7 +164,9 @@ func TestLocksAreObserved(t *testing.T) {
 		"a view whose commit is refused": {func(w *world, h *handle) {
 			h.meanwhile("=a", 1, killed(w))
 		}, false, observe.ReadOnly, txn.LocksLost},
-		"an update": {func(_ *world, h *handle) { h.tear() }, true, observe.Committed, txn.Conflict},
+		"an update": {func(_ *world, h *handle) {
+			h.tear()
+		}, true, observe.Committed, txn.Conflict},
 		"an update whose commit is refused": {func(w *world, h *handle) {
 			h.tear()
 			h.meanwhile("=a", 4, killed(w))

@@ -220,7 +220,7 @@ func TestUnknownFencesAreNotRepeatedInHaste(t *testing.T) {
 	})
 }
 
-// diary keeps the errors of a log.
+// diary keeps the errors of a log that say what was left to others: those at level Debug.
 type diary struct {
 	slog.Handler
 
@@ -230,9 +230,14 @@ type diary struct {
 
 func (d *diary) Enabled(context.Context, slog.Level) bool { return true }
 
+func (d *diary) WithAttrs([]slog.Attr) slog.Handler { return d }
+
 func (d *diary) Handle(_ context.Context, r slog.Record) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if r.Level != slog.LevelDebug {
+		return nil
+	}
 	r.Attrs(func(a slog.Attr) bool {
 		if err, ok := a.Value.Any().(error); ok {
 			d.errs = append(d.errs, err)
