@@ -103,7 +103,8 @@ func in(path string) string {
 func (a *app) loaded(r dump.Report) error {
 	if !a.json {
 		for _, f := range r.Failures {
-			fmt.Fprintf(a.err, "strictkv: %s%s: %s\n", in(f.Collection), f.Key, keytext.Safe(f.Error))
+			fmt.Fprintf(a.err, "strictkv: %s%s: %s\n",
+				in(f.Collection), f.Key, keytext.Safe(f.Error))
 		}
 		if more := r.Failed - int64(len(r.Failures)); more > 0 {
 			fmt.Fprintf(a.err, "strictkv: and %d more\n", more)

@@ -139,8 +139,8 @@ func (l *loading) expiring(ctx context.Context, c *strictkv.Collection, row Row)
 	})
 	switch {
 	case ofTheKey(err):
-		failure := strictkv.LoadFailure{Key: row.Key, Err: err}
-		l.add(row.Collection, strictkv.LoadReport{Failed: 1, Failures: []strictkv.LoadFailure{failure}})
+		failures := []strictkv.LoadFailure{{Key: row.Key, Err: err}}
+		l.add(row.Collection, strictkv.LoadReport{Failed: 1, Failures: failures})
 	case err != nil:
 		return err
 	default:

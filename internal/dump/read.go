@@ -89,7 +89,7 @@ func jsonReader(r io.Reader) func() (Row, error) {
 	}
 }
 
-// surrogates finds escapes of JSON: pairs of surrogates, single ones, which it captures, and others.
+// surrogates finds escapes of JSON: pairs of surrogates, single ones, which it captures, others.
 var surrogates = regexp.MustCompile(
 	`(?i)\\u(?:d[89ab][0-9a-f]{2})\\u(?:d[c-f][0-9a-f]{2})|\\u(d[89a-f][0-9a-f]{2})|\\.`)
 
