@@ -37,7 +37,7 @@ const exits = `Exit codes:
   1    failed
   2    called wrongly
   3    the key, the database or the bucket is not there
-  4    done, and problems were found: check, probe, keys that load could not load
+  4    done, and problems were found: check, probe, load
   5    in doubt: what was to be written may be there, or not
   6    not done: the key has a value, or another version
   7    the store is not available: try again
