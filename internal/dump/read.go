@@ -98,10 +98,8 @@ func decode(line []byte) (Row, error) {
 	if !utf8.Valid(line) {
 		return Row{}, errors.New("it is no UTF-8: bytes are for key_base64 and value_base64")
 	}
-	for _, escape := range surrogates.FindAllSubmatch(line, -1) {
-		if escape[1] != nil {
-			return Row{}, fmt.Errorf("%s is half of a character", escape[0])
-		}
+	if escape := half(line); escape != nil {
+		return Row{}, fmt.Errorf("%s is half of a character", escape)
 	}
 	var f fields
 	dec := json.NewDecoder(bytes.NewReader(line))
@@ -119,6 +117,24 @@ func decode(line []byte) (Row, error) {
 		return Row{}, errors.New("more stands behind the object")
 	}
 	return f.row()
+}
+
+// half is the first escape of a surrogate that has no other. Most lines need no look at all, and
+// those with millions of escapes no list of them.
+func half(line []byte) []byte {
+	if !bytes.Contains(line, []byte(`\ud`)) && !bytes.Contains(line, []byte(`\uD`)) {
+		return nil
+	}
+	for {
+		at := surrogates.FindSubmatchIndex(line)
+		if at == nil {
+			return nil
+		}
+		if at[2] >= 0 { // the one that is captured
+			return line[at[0]:at[1]]
+		}
+		line = line[at[1]:]
+	}
 }
 
 func csvReader(c *csv.Reader) (func() (Row, error), error) {
