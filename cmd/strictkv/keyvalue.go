@@ -42,16 +42,19 @@ it goes to a terminal. JSON has its version and when it expires as well.`,
 	})
 }
 
-// putFlags are those of put.
+// putFlags are those of put. Of a version or a time that was given, an empty one is wrong: it may
+// come from a variable that has none, and must not mean that there is no condition, or no end.
 type putFlags struct {
-	absent  bool
-	version string
-	expire  time.Duration
+	absent             bool
+	version            string
+	expire             time.Duration
+	versioned, expires bool
 }
 
 func (a *app) put() *cobra.Command {
 	var f putFlags
-	c := a.command(cobra.Command{
+	var c *cobra.Command
+	c = a.command(cobra.Command{
 		Use: "put COLLECTION KEY [VALUE]", Short: "Set the value of a key",
 		Args: cobra.RangeArgs(2, 3),
 		Long: `Put sets the value of a key to the text of the third argument or, without that,
@@ -61,6 +64,7 @@ to what it reads from standard input: any bytes, up to 64 MiB.`,
   strictkv put sessions 0x8c01 open --expire-in 30m
   strictkv put settings limit 10 --if-version 0190c5e2f0a07b3c9d4e5f60718293a4`,
 	}, func(ctx context.Context, args []string) error {
+		f.versioned, f.expires = c.Flags().Changed("if-version"), c.Flags().Changed("expire-in")
 		return a.set(ctx, args, f)
 	})
 	c.Flags().BoolVar(&f.absent, "if-absent", false, "only if the key has no value")
@@ -76,11 +80,13 @@ to what it reads from standard input: any bytes, up to 64 MiB.`,
 // set carries out a put.
 func (a *app) set(ctx context.Context, args []string, f putFlags) error {
 	want, err := strictkv.ParseVersion(f.version)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if f.expire < 0 {
-		return fmt.Errorf("%w: --expire-in %v has passed", errUsage, f.expire)
+	case f.versioned && want.IsZero():
+		return fmt.Errorf("%w: --if-version is empty; --if-absent is for no value", errUsage)
+	case f.expires && f.expire <= 0:
+		return fmt.Errorf("%w: --expire-in %v: want more than 0s", errUsage, f.expire)
 	}
 	value, err := a.value(args[2:])
 	if err != nil {
@@ -93,13 +99,13 @@ func (a *app) set(ctx context.Context, args []string, f putFlags) error {
 		}
 		return db.Tx(ctx, func(tx *strictkv.Tx) error {
 			var until time.Time
-			if f.expire > 0 {
+			if f.expires {
 				until = time.Now().Add(f.expire)
 			}
 			if f.absent {
 				return tx.Insert(c, key, value, strictkv.ExpireAt(until))
 			}
-			if f.version != "" {
+			if f.versioned {
 				if err := tx.Require(c, key, want); err != nil {
 					return err
 				}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -35,7 +37,7 @@ const exits = `Exit codes:
   1    failed
   2    called wrongly
   3    the key, the database or the bucket is not there
-  4    done, and problems were found: check, probe
+  4    done, and problems were found: check, probe, load
   5    in doubt: what was to be written may be there, or not
   6    not done: the key has a value, or another version
   7    the store is not available: try again
@@ -70,7 +72,17 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if flush := a.out.Flush(); err == nil {
 		err = flush
 	}
+	// What a flag in error stands before was not parsed.
+	a.json = a.json || !a.started && jsonIn(args)
 	return a.exit(ctx, err)
+}
+
+// jsonIn reports whether one of the arguments is the flag --json.
+func jsonIn(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--json")
 }
 
 // app is one run of the command.
@@ -106,6 +118,12 @@ func (a *app) root() *cobra.Command {
 		"`name` of the database, or $STRICTKV_DB")
 	flags.Lookup("bucket").DefValue, flags.Lookup("db").DefValue = "", "" // not the environment's
 	flags.BoolVar(&a.json, "json", false, "print JSON, one object on each line")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if strings.HasPrefix(err.Error(), "unknown") {
+			err = fmt.Errorf("%w: what begins with a dash and is no flag stands behind --", err)
+		}
+		return err
+	})
 	root.AddCommand(a.ls(), a.get(), a.put(), a.rm(), a.scan(), a.load(), a.dump(),
 		a.stats(), a.check(), a.sweep(), a.inspect(), a.drop(),
 		a.probe(), a.bench(), a.version())

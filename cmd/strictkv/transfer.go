@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -61,7 +61,8 @@ func (a *app) load() *cobra.Command {
 		Long: `Load inserts the keys that it reads from standard input, many at once: into the
 collection, or each into the one that its row names, below the given one. A key
 that is there with the same value is fine, so that a load can be repeated; one
-with another value is left as it is, and told of.
+with another value is left as it is, and told of. A line that is malformed ends
+the load: what stands before it is loaded.
 
 JSON lines are objects with key and value, or key_base64 and value_base64 for
 what is no text, and perhaps expires and collection. CSV has a line with these
@@ -82,7 +83,7 @@ names first. Values that have expired are passed over.`,
 			o.Progress, done = a.progress("keys loaded", false)
 			r, err := dump.Load(ctx, db, into, a.in, o)
 			done()
-			return errors.Join(err, a.loaded(r))
+			return cmp.Or(err, a.loaded(r)) // an error is more than problems
 		})
 	})
 	formatFlag(c, &o.Format)
@@ -90,11 +91,23 @@ names first. Values that have expired are passed over.`,
 	return c
 }
 
+// in leads to a key of a collection, if it is not the one of the call.
+func in(path string) string {
+	if path == "" {
+		return ""
+	}
+	return keytext.Safe(path) + " "
+}
+
 // loaded tells what a load has done.
 func (a *app) loaded(r dump.Report) error {
 	if !a.json {
 		for _, f := range r.Failures {
-			fmt.Fprintf(a.err, "strictkv: %s: %s\n", f.Key, keytext.Safe(f.Error))
+			fmt.Fprintf(a.err, "strictkv: %s%s: %s\n",
+				in(f.Collection), f.Key, keytext.Safe(f.Error))
+		}
+		if more := r.Failed - int64(len(r.Failures)); more > 0 {
+			fmt.Fprintf(a.err, "strictkv: and %d more\n", more)
 		}
 	}
 	err := a.print(r, "%d inserted, %d there before, %d expired, %d failed; %d bytes\n",

@@ -37,6 +37,9 @@ func (a *app) cost(requests int) string {
 
 // announce says what a trial is about to do, and asks whether it may.
 func (a *app) announce(what string, requests int, lasting time.Duration) error {
+	if lasting <= 0 {
+		return fmt.Errorf("%w: --time %v: want more than 0s", errUsage, lasting)
+	}
 	text := fmt.Sprintf("%s takes %v and some more, and sends %s.", what, lasting, a.cost(requests))
 	if a.json {
 		notice, err := keytext.JSON(map[string]string{"notice": text})

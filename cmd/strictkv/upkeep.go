@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -113,7 +113,7 @@ is made first.`,
 			o.Progress = func(r strictkv.CheckReport) { set(r.Objects) }
 			r, err := db.Check(ctx, o)
 			done()
-			return errors.Join(err, a.checked(r))
+			return cmp.Or(err, a.checked(r)) // an error is more than problems
 		})
 	})
 	c.Flags().BoolVar(&o.Repair, "repair", false, "move aside what does not belong where it is")
@@ -190,7 +190,7 @@ Once a day is enough.`,
 			o.Progress = func(r strictkv.SweepReport) { set(r.Objects) }
 			r, err := db.Sweep(ctx, o)
 			done()
-			return errors.Join(err, a.swept(r))
+			return cmp.Or(err, a.swept(r))
 		})
 	})
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "tell what a sweep would do, and write nothing")
@@ -199,6 +199,7 @@ Once a day is enough.`,
 	c.Flags().BoolVar(&alone, "alone", false,
 		"nobody else uses the database: remove all garbage at once")
 	c.Flags().BoolVarP(&a.yes, "yes", "y", false, "don't ask, with --alone")
+	c.MarkFlagsMutuallyExclusive("alone", "horizon")
 	return c
 }
 
@@ -215,15 +216,20 @@ func (a *app) swept(r strictkv.SweepReport) error {
 }
 
 func (a *app) drop() *cobra.Command {
+	var all bool
 	c := a.command(cobra.Command{
 		Use: "drop [COLLECTION]", Short: "Delete a collection, or the whole database",
 		Args: cobra.MaximumNArgs(1),
-		Long: `Drop deletes all keys of a collection and of those nested in it, or, without
-one, the whole database with every object of it: stop all programs that use it
+		Long: `Drop deletes all keys of a collection and of those nested in it, or, with --all,
+the whole database with every object of it: stop all programs that use it
 before. It asks. It can be interrupted, and called again.`,
 		Example: `  strictkv drop users/alice
-  strictkv drop --db old --yes`,
+  strictkv drop --all --db old --yes`,
 	}, func(ctx context.Context, args []string) error {
+		// A script whose variable is empty must not delete everything.
+		if all == (len(args) > 0) {
+			return fmt.Errorf("%w: want a COLLECTION, or --all for the database", errUsage)
+		}
 		question := fmt.Sprintf("Delete the database %s, with all that is in it?", a.database)
 		if len(args) > 0 {
 			question = fmt.Sprintf("Delete the collection %s, with all that is in it?", args[0])
@@ -247,9 +253,10 @@ before. It asks. It can be interrupted, and called again.`,
 			}
 			done()
 			report := map[string]int64{"deleted": deleted}
-			return errors.Join(err, a.print(report, "%d %s deleted\n", deleted, what))
+			return cmp.Or(err, a.print(report, "%d %s deleted\n", deleted, what))
 		})
 	})
+	c.Flags().BoolVar(&all, "all", false, "the whole database")
 	c.Flags().BoolVarP(&a.yes, "yes", "y", false, "don't ask")
 	return c
 }

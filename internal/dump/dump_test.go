@@ -2,9 +2,12 @@ package dump
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/internal/keytext"
 )
 
 // TestRoundTrip: any bytes come back from either format.
@@ -48,6 +52,8 @@ func TestRoundTrip(t *testing.T) {
 		var got []Row
 		for row, err := range read(&file, format) {
 			require.NoError(t, err)
+			require.Positive(t, row.line)
+			row.line = 0
 			got = append(got, row)
 		}
 		assert.Equal(t, given, got, format)
@@ -56,25 +62,33 @@ func TestRoundTrip(t *testing.T) {
 
 func TestMalformed(t *testing.T) {
 	for file, want := range map[string]string{
-		`{"key":"a"}`:                             "row 1: malformed: want one of value",
-		`{"key":"a","key_base64":"","value":""}`:  "row 1: malformed: want one of key",
-		`{"value":"a"}`:                           "row 1: malformed: want one of key",
-		"{\"key\":\"a\",\"value\":\"\"}\n{":       "row 2: malformed",
-		`{"key":"a","value":"","colour":1}`:       `row 1: malformed: json: unknown field "colour"`,
-		`{"key":"a","value_base64":"*"}`:          "row 1: malformed",
-		`{"key":"a","value":"","expires":"soon"}`: "row 1: malformed",
-		`[]`: "row 1: malformed",
+		`{"key":"a"}`:                             "line 1: malformed: want one of value",
+		`{"key":"a","key_base64":"","value":""}`:  "line 1: malformed: want one of key",
+		`{"value":"a"}`:                           "line 1: malformed: want one of key",
+		"{\"key\":\"a\",\"value\":\"\"}\n{":       "line 2: malformed",
+		`{"key":"a","value":"","colour":1}`:       `line 1: malformed: json: unknown field "colour"`,
+		`{"key":"a","value_base64":"*"}`:          "line 1: malformed",
+		`{"key":"a","value":"","expires":"soon"}`: "line 1: malformed",
+		`[]`:                                 "line 1: malformed: array: want an object",
+		`{"key":"a","value":1}`:              "line 1: malformed: value: number: want text",
+		`{"key":"a","value":""}}`:            "line 1: malformed: more stands behind",
+		"{\"key\":\"a\xff\",\"value\":\"\"}": "line 1: malformed: it is no UTF-8",
+		`{"key":"\ud800","value":""}`:        `line 1: malformed: \ud800 is half`,
+		`{"key":"\\\uDFFFa","value":""}`:     `line 1: malformed: \uDFFF is half`,
+		"\n\n{}":                             "line 3: malformed",
 	} {
 		broken(t, file, JSON, want)
 	}
 	for file, want := range map[string]string{
-		"id\n1\n":                   `row 1: malformed: column "id"`,
-		"key,value\n,a\n":           "row 1: malformed: want one of key",
-		"key,value\na,b,c\n":        "row 1: malformed",
-		"key,expires\na,b\n":        "row 1: malformed: column expires",
-		"key,value\na,b\n\"c,\n":    "row 2: malformed",
-		"key_base64,value\n*,b\n":   "row 1: malformed: column key_base64",
-		"key,key_base64\nYQ==,YQ==": "row 1: malformed: want one of key",
+		"id\n1\n":                       `line 1: malformed: column "id"`,
+		"key,value\n,a\n":               "line 2: malformed: want one of key",
+		"key,value\na,b,c\n":            "line 2: malformed",
+		"key,expires\na,b\n":            "line 2: malformed: column expires",
+		"key,value\na,b\n\"c,\n":        "line 3: malformed",
+		"key_base64,value\n*,b\n":       "line 2: malformed: column key_base64",
+		"key,value,key\na,b,c\n":        `line 1: malformed: column "key" comes twice`,
+		"key,value\n\n\na,\"b\nc\"\n,b": "line 6: malformed: want one of key",
+		"key,key_base64\nYQ==,YQ==":     "line 2: malformed: want one of key",
 	} {
 		broken(t, file, CSV, want)
 	}
@@ -88,6 +102,55 @@ func broken(t *testing.T, file, format, want string) {
 	}
 	require.ErrorIs(t, last, ErrMalformed, file)
 	assert.ErrorContains(t, last, want, file)
+}
+
+// TestWellFormed: characters that look like what is refused are none.
+func TestWellFormed(t *testing.T) {
+	file := "\ufeff{\"key\":\"\ufffd\",\"value\":\"\\\\ud800\"}\r\n \n" +
+		`{"key":"\ufffd\ud83d\uDE00","value":"\\\\"}`
+	var got []Row
+	for row, err := range read(strings.NewReader(file), JSON) {
+		require.NoError(t, err)
+		got = append(got, row)
+	}
+	assert.Equal(t, []Row{
+		{Key: []byte("\ufffd"), Value: []byte(`\ud800`), line: 1},
+		{Key: []byte("\ufffd😀"), Value: []byte(`\\`), line: 3},
+	}, got)
+}
+
+// TestFailures: of each key that can't be loaded it is told where it belongs, up to a number; the
+// others are loaded, whether they expire or not.
+func TestFailures(t *testing.T) {
+	db := open(t)
+	file := `{"collection":"a","key":"","value":"","expires":"2200-01-01T00:00:00Z"}
+{"collection":"a","key":"k","value":"1","expires":"2200-01-01T00:00:00Z"}
+` + strings.Repeat(`{"collection":"b","key":"","value":""}
+{"collection":"c","key":"","value":""}
+`, failuresMax) + `{"collection":"d//","key":"k","value":"2"}`
+	r, err := Load(t.Context(), db, nil, strings.NewReader(file), Options{Format: JSON})
+	require.ErrorIs(t, err, ErrMalformed)
+	require.NotErrorIs(t, err, keytext.ErrSyntax, "the call is right")
+	require.ErrorContains(t, err, "line 203: ")
+	assert.Equal(t, int64(1), r.Inserted)
+	assert.Equal(t, int64(2*failuresMax+1), r.Failed)
+	assert.Len(t, r.Failures, failuresMax)
+	assert.Equal(t, "a", r.Failures[0].Collection)
+	assert.Equal(t, "c", r.Failures[2].Collection)
+}
+
+// TestCutOff: an input that breaks off is not taken for one that is malformed.
+func TestCutOff(t *testing.T) {
+	for file, format := range map[string]string{`{"key":"a`: JSON, "key,value\na,\"": CSV} {
+		lost := errors.New("lost")
+		var last error
+		r := io.MultiReader(strings.NewReader(file), iotest.ErrReader(lost))
+		for _, err := range read(r, format) {
+			last = err
+		}
+		require.ErrorIs(t, last, lost, format)
+		assert.NotErrorIs(t, last, ErrMalformed, format)
+	}
 }
 
 // TestCollections: what a database has is in another one after a dump and a load.

@@ -18,7 +18,8 @@ import (
 // another is left and reported. Rows of one collection should stand together: those are loaded
 // many at once, but for those that expire. What has expired is passed over.
 //
-// Errors: ErrMalformed of a row that can't be read, and those of Collection.Load.
+// Errors: ErrMalformed of a row that can't be read, which tells the line: what stands before it has
+// been loaded, and nothing behind; and those of Collection.Load.
 func Load(
 	ctx context.Context, db *strictkv.DB, into [][]byte, r io.Reader, o Options,
 ) (Report, error) {
@@ -39,18 +40,24 @@ type loading struct {
 
 // Report is what a Load has done.
 type Report struct {
-	Inserted int64     `json:"inserted"`
-	Present  int64     `json:"present"`
-	Expired  int64     `json:"expired"`
-	Bytes    int64     `json:"bytes"`
-	Failed   int64     `json:"failed"`
+	Inserted int64 `json:"inserted"`
+	Present  int64 `json:"present"`
+	Expired  int64 `json:"expired"`
+	Bytes    int64 `json:"bytes"`
+	Failed   int64 `json:"failed"`
+	// Failures lists them, up to 100.
 	Failures []Failure `json:"failures,omitempty"`
 }
 
-// Failure is a key that could not be loaded.
+// failuresMax bounds the failures that a Report lists.
+const failuresMax = 100
+
+// Failure is a key that could not be loaded. Its collection is the path of the row's; empty where
+// there is one for all.
 type Failure struct {
-	Key   string `json:"key"`
-	Error string `json:"error"`
+	Collection string `json:"collection,omitempty"`
+	Key        string `json:"key"`
+	Error      string `json:"error"`
 }
 
 // all loads the rows.
@@ -61,7 +68,7 @@ func (l *loading) all(ctx context.Context, all iter.Seq2[Row, error]) error {
 	for more && l.err == nil {
 		c, err := l.collection(row.Collection)
 		if err != nil {
-			return err
+			return malformed(row.line, err)
 		}
 		run, before := row.Collection, l.report
 		r, err := c.Load(ctx, func(yield func(key, value []byte) bool) {
@@ -78,7 +85,7 @@ func (l *loading) all(ctx context.Context, all iter.Seq2[Row, error]) error {
 		}, strictkv.LoadOptions{Progress: func(r strictkv.LoadReport) {
 			l.o.tell(before.Inserted + before.Present + r.Taken)
 		}})
-		l.add(r)
+		l.add(run, r)
 		if err != nil {
 			return err
 		}
@@ -101,13 +108,12 @@ func (l *loading) collection(path string) (*strictkv.Collection, error) {
 	if path != "" {
 		more, err := keytext.ParsePath(path)
 		if err != nil {
-			return nil, err
+			return nil, errors.New(err.Error()) // no error of the call
 		}
 		names = append(names, more...)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%w: neither a collection is given, nor does the row name one",
-			ErrMalformed)
+		return nil, errors.New("neither a collection is given, nor does the row name one")
 	}
 	return Below(l.db, names), nil
 }
@@ -132,9 +138,9 @@ func (l *loading) expiring(ctx context.Context, c *strictkv.Collection, row Row)
 		return rerr
 	})
 	switch {
-	case errors.Is(err, strictkv.ErrExists):
-		failure := strictkv.LoadFailure{Key: row.Key, Err: err}
-		l.add(strictkv.LoadReport{Failed: 1, Failures: []strictkv.LoadFailure{failure}})
+	case ofTheKey(err):
+		failures := []strictkv.LoadFailure{{Key: row.Key, Err: err}}
+		l.add(row.Collection, strictkv.LoadReport{Failed: 1, Failures: failures})
 	case err != nil:
 		return err
 	default:
@@ -142,18 +148,35 @@ func (l *loading) expiring(ctx context.Context, c *strictkv.Collection, row Row)
 		if inserted {
 			r.Present, r.Inserted = 0, 1
 		}
-		l.add(r)
+		l.add(row.Collection, r)
 	}
 	return nil
 }
 
-func (l *loading) add(r strictkv.LoadReport) {
+// ofTheKey reports whether an error is about one key, as those of LoadFailure are: others may be
+// loaded all the same.
+func ofTheKey(err error) bool {
+	for _, target := range []error{
+		strictkv.ErrExists, strictkv.ErrInvalidKey, strictkv.ErrTooLarge, strictkv.ErrCorrupt,
+		strictkv.ErrFormat,
+	} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// add adds what was done to a collection, of which the rows have this path.
+func (l *loading) add(path string, r strictkv.LoadReport) {
 	l.report.Inserted += r.Inserted
 	l.report.Present += r.Present
 	l.report.Bytes += r.Bytes
 	l.report.Failed += r.Failed
 	for _, f := range r.Failures {
-		l.report.Failures = append(l.report.Failures,
-			Failure{keytext.Show(f.Key), f.Err.Error()})
+		if len(l.report.Failures) < failuresMax {
+			l.report.Failures = append(l.report.Failures,
+				Failure{path, keytext.Show(f.Key), f.Err.Error()})
+		}
 	}
 }

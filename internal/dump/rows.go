@@ -36,6 +36,8 @@ type Row struct {
 	// Version is the value's, for who reads it. Nobody can write it.
 	Version string
 	Expires time.Time
+
+	line int // that it was read from
 }
 
 // Of is the row of an item.

@@ -74,6 +74,42 @@ func TestBadStore(t *testing.T) {
 		assert.Equal(t, question != "Conditions", f.Passed, "%s: %s", question, f.Detail)
 	}
 	assert.Contains(t, found["Conditions"].Detail, "replaced: ")
+	assert.NotContains(t, found["Conditions"].Detail, ".go:")
+}
+
+// TestInterrupted: what an interruption has made fail is not the store's fault.
+func TestInterrupted(t *testing.T) {
+	b := memory.New()
+	ctx, interrupt := context.WithCancel(t.Context())
+	bucket := &bucketurl.Bucket{Backend: watched{b, "/many/", interrupt}}
+	p := probe.Probe{
+		Bucket: bucket, Second: bucket, Lasting: time.Second,
+		Told: func(f probe.Finding) { assert.True(t, f.Passed, "%s: %s", f.Question, f.Detail) },
+	}
+	require.ErrorIs(t, p.Run(ctx, true), context.Canceled)
+	page, err := b.List(t.Context(), backend.ListOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, page.Objects, "nothing is left")
+}
+
+// watched is a store that tells when names are written that have a part.
+type watched struct {
+	backend.Backend
+	part string
+	tell func()
+}
+
+// Put tells, and does nothing more for whom it has interrupted.
+func (w watched) Put(
+	ctx context.Context, name string, data []byte, c backend.Condition,
+) (backend.Stamp, error) {
+	if strings.Contains(name, w.part) {
+		w.tell()
+	}
+	if err := ctx.Err(); err != nil {
+		return backend.Stamp{}, err
+	}
+	return w.Backend.Put(ctx, name, data, c)
 }
 
 // losing is a store that acknowledges one write of a name, and does not keep it.

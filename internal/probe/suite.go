@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,14 +20,26 @@ type judge struct {
 
 	mu   sync.Mutex // guards all below
 	said []string
+	more int // what else was said
 	skip bool
 }
+
+// saidMax bounds the failures of a question that are listed.
+const saidMax = 5
+
+// trace is what assertions say besides: where they stand, on the machine that has compiled this.
+var trace = regexp.MustCompile(`^Error Trace: .*? Error: `)
 
 // Errorf notes a failure, and goes on.
 func (j *judge) Errorf(format string, args ...any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.said = append(j.said, strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))
+	if len(j.said) == saidMax {
+		j.more++
+		return
+	}
+	text := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+	j.said = append(j.said, trace.ReplaceAllString(text, ""))
 }
 
 // FailNow ends the part.
@@ -64,6 +77,12 @@ func (j *judge) Run(name string, part func(backendtest.T)) bool {
 		part(inner)
 	}()
 	<-done
+	if j.ctx.Err() != nil {
+		return false // whatever failed did so for that
+	}
+	if inner.more > 0 {
+		inner.said = append(inner.said, fmt.Sprintf("and %d more", inner.more))
+	}
 	if j.told != nil {
 		f := Finding{Question: name, Passed: len(inner.said) == 0, Skipped: inner.skip}
 		f.Detail = strings.Join(inner.said, "; ")

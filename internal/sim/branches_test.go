@@ -418,7 +418,7 @@ var branches = []struct {
 		{"escalated: the function runs on the locked values",
 			`case changed: t.rerun(StaleRead, "")`, ""},
 		{"escalated: new locks", `t.fresh = nil t.anew(LocksLost, "")`, ""},
-		{"escalated: the commit write is refused", "t.anew(LocksLost, \"\") } return done, err", ""},
+		{"escalated: the commit write is refused", `t.anew(LocksLost, "") } return done, err`, ""},
 	}},
 	{"commit/lock.go", []branch{
 		{"escalated: the primary is locked", lockedPrimary, `!v.ended()`},

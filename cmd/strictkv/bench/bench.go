@@ -23,6 +23,8 @@ const (
 	valueSize = 1024 // bytes
 	// requestsMax is how many reads and writes the mixed load sends at most.
 	requestsMax = 60_000
+	// cleanMax is how long what is left may take to be removed, after an interruption too.
+	cleanMax = time.Minute
 )
 
 // RequestsMax is about how many writes, and how many reads, a benchmark sends at most.
@@ -63,7 +65,9 @@ func (b *Bench) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		_, derr := b.db.Drop(context.WithoutCancel(ctx))
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanMax)
+		defer cancel()
+		_, derr := b.db.Drop(clean)
 		err = errors.Join(err, derr)
 	}()
 	b.c = b.db.Collection([]byte("bench"))

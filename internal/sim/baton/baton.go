@@ -207,8 +207,8 @@ func (w *World) strays() bool {
 		time.Sleep(time.Millisecond)
 	}
 	// That may have been virtual time. The number is wrong while a thread of the runtime moves what
-	// is left of dead goroutines, and on a busy machine it may stand still there: nothing does while
-	// the world is stopped.
+	// is left of dead goroutines, and on a busy machine it may stand still there: nothing does
+	// while the world is stopped.
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return runtime.NumGoroutine() > w.outside+w.workers
