@@ -108,7 +108,7 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.json, "json", false, "print JSON, one object on each line")
 	root.AddCommand(a.ls(), a.get(), a.put(), a.rm(), a.scan(), a.load(), a.dump(),
 		a.stats(), a.check(), a.sweep(), a.inspect(), a.drop(),
-		a.probe(), a.bench(), a.version())
+		a.probe(), a.bench(), a.console(), a.version())
 	return root
 }
 
