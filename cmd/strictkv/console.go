@@ -10,6 +10,7 @@ import (
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/cmd/strictkv/console"
 	"github.com/strictkv/strictkv/internal/activity"
+	"github.com/strictkv/strictkv/internal/loopback"
 )
 
 func (a *app) console() *cobra.Command {
@@ -25,8 +26,8 @@ read all of the database. It ends on Ctrl-C.`,
 		Example: `  strictkv console
   strictkv console --listen 127.0.0.1:8080 --write`,
 	}, func(ctx context.Context, _ []string) error {
-		l, err := console.Listen(ctx, listen, remote)
-		if errors.Is(err, console.ErrRemote) {
+		l, err := loopback.Listen(ctx, listen, remote)
+		if errors.Is(err, loopback.ErrRemote) {
 			err = fmt.Errorf("%w: --listen %w: use --remote if that is meant", errUsage, err)
 		}
 		if err != nil {
@@ -43,14 +44,16 @@ read all of the database. It ends on Ctrl-C.`,
 		}
 		m := &activity.Monitor{}
 		return a.use(ctx, func(db *strictkv.DB) error {
-			o := console.Options{Name: a.database, Token: console.Token(), Write: write, Monitor: m}
-			url := console.URL(l.Addr().String(), o.Token)
+			token := loopback.Token()
+			url := loopback.URL(l.Addr().String(), token)
 			err := errors.Join(
 				a.print(map[string]string{"url": url}, "listening on %s\n", url), a.out.Flush())
 			if err != nil {
 				return err
 			}
-			return console.Serve(ctx, l, console.New(db, o))
+			return loopback.Serve(ctx, l, console.New(db, console.Options{
+				Name: a.database, Token: token, Write: write, Monitor: m,
+			}))
 		}, mode, strictkv.WithObserver(m.Observer()))
 	})
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "the `address` to serve at")

@@ -1,10 +1,16 @@
 package console
 
 import (
+	"bytes"
 	"context"
+	"flag"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +23,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/internal/loopback"
+	"github.com/strictkv/strictkv/layers/tuple"
 )
 
 // answerWithin is how long a browser may take to start, or to show what is waited for.
@@ -146,7 +156,7 @@ func TestBrowserPages(t *testing.T) {
 	for i := range 120 {
 		require.NoError(t, c.Write(t.Context(), fmt.Appendf(nil, "key%03d", i), nil))
 	}
-	b := start(t, URL(s.Listener.Addr().String(), token))
+	b := start(t, loopback.URL(s.Listener.Addr().String(), token))
 	assert.NotContains(t, eval[string](b, "location.href"), token)
 	first := func(key string) {
 		t.Helper()
@@ -190,7 +200,7 @@ func TestBrowserHostile(t *testing.T) {
 		require.NoError(t, c.Write(t.Context(), []byte(text), []byte(text)))
 		require.NoError(t, c.Write(t.Context(), []byte("json"), fmt.Appendf(nil, `{"a": [%q]}`, text)))
 	}
-	b := start(t, URL(s.Listener.Addr().String(), token))
+	b := start(t, loopback.URL(s.Listener.Addr().String(), token))
 	b.wait(`document.querySelectorAll("#collections a").length === %d`, len(hostile))
 	inert := `document.querySelectorAll(".planted, body script, #browse img, #browse svg, b").length
 		- document.querySelectorAll("#work b, #tiles b").length`
@@ -220,7 +230,7 @@ func TestBrowserHostile(t *testing.T) {
 // TestBrowserChanges: a person makes a key, changes it, and deletes it.
 func TestBrowserChanges(t *testing.T) {
 	db, s := open(t, Options{Write: true})
-	b := start(t, URL(s.Listener.Addr().String(), token))
+	b := start(t, loopback.URL(s.Listener.Addr().String(), token))
 	b.click("button", "New key")
 	value := `{"big": 12345678901234567890, "of": [1, {}, "a, b"]}`
 	b.fill("edit-collection", "users")
@@ -228,7 +238,14 @@ func TestBrowserChanges(t *testing.T) {
 	b.fill("edit-value", value)
 	b.click("button", "Save")
 	b.wait(`document.querySelector("#detail pre")?.textContent.includes("12345678901234567890")`)
-	assert.Equal(t, "{\n  \"big\": 12345678901234567890,\n  \"of\": [\n    1,\n    {},\n    \"a, b\"\n  ]\n}",
+	assert.Equal(t, `{
+  "big": 12345678901234567890,
+  "of": [
+    1,
+    {},
+    "a, b"
+  ]
+}`,
 		eval[string](b, `document.querySelector("#detail pre").textContent`))
 	b.click("button", "Edit")
 	b.fill("edit-value", "größe")
@@ -248,7 +265,7 @@ func TestBrowserChanges(t *testing.T) {
 // TestBrowserActivity: charts show what the handle does, and a check what it has found.
 func TestBrowserActivity(t *testing.T) {
 	db, s := open(t, Options{})
-	b := start(t, URL(s.Listener.Addr().String(), token)+"#view=activity")
+	b := start(t, loopback.URL(s.Listener.Addr().String(), token)+"#view=activity")
 	b.click("nav a", "Activity")
 	points := `document.querySelector("#charts polyline")?.getAttribute("points")`
 	b.wait("!!%s", points)
@@ -278,4 +295,100 @@ func (b *browser) show(width, height int64, scheme string) {
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 	})
 	require.NoError(b.t, err)
+}
+
+var (
+	update  = flag.Bool("update", false, "take the picture of the documentation anew")
+	picture = filepath.Join("..", "..", "..", "docs", "images", "console.png")
+)
+
+// shop fills a database with what a page may show.
+func shop(t *testing.T, db *strictkv.DB) {
+	put := func(c *strictkv.Collection, key, value []byte) {
+		require.NoError(t, c.Write(t.Context(), key, value))
+	}
+	orders, images := db.Collection([]byte("orders")), db.Collection([]byte("images"))
+	for i := range 60 {
+		key, err := tuple.Tuple{"2026", i + 1}.Pack()
+		require.NoError(t, err)
+		put(orders, key, fmt.Appendf(nil, `{"customer": "customer-%02d", "total": %d.50,
+			"items": [{"article": "lamp", "count": %d}, {"article": "chair", "count": 2}],
+			"note": null, "paid": true}`, i%7, 10+i, i%3+1))
+	}
+	long := bytes.Repeat([]byte("long"), 100)
+	put(orders, long, long)
+	put(db.Collection(long), long, long)
+	put(db.Collection([]byte("customers")).Collection([]byte("archive")), []byte("k"), nil)
+	img := image.NewRGBA(image.Rect(0, 0, 800, 600))
+	for i := range img.Pix {
+		img.Pix[i] = byte(i*7 | 3)
+	}
+	var file bytes.Buffer
+	require.NoError(t, png.Encode(&file, img))
+	put(images, []byte("picture.png"), file.Bytes())
+}
+
+// TestBrowserLooks: on a screen and on a telephone, by day and by night, nothing is wider than the
+// window. With STRICTKV_PICTURES, the name of a folder, all that is seen is kept there.
+func TestBrowserLooks(t *testing.T) {
+	db, s := open(t, Options{Write: true})
+	shop(t, db)
+	b := start(t, loopback.URL(s.Listener.Addr().String(), token))
+	for _, x := range []struct{ name, hash, ready, click string }{
+		{"top", "", "#collections a", ""},
+		{"json", `collection=orders&key=("2026", 3)`, "#detail pre", ""},
+		{"cell", "collection=orders&key=" + strings.Repeat("long", 100), "#detail dl", "Cell"},
+		{"hex", "collection=images&key=picture.png", "#detail pre", "Hex"},
+		{"image", "collection=images&key=picture.png", "#detail img", "Image"},
+		{"delete", "collection=images&key=picture.png", "#edit", "Delete"},
+		{"empty", "collection=nothing", "#list .empty", ""},
+		{"edit", "collection=nothing", "#edit", "New key"},
+		{"activity", "view=activity", "#hot a", ""},
+		{"upkeep", "view=upkeep", "#report dl", "Run"},
+	} {
+		for _, width := range []int64{1280, 390} {
+			for _, scheme := range []string{"light", "dark"} {
+				b.show(width, map[int64]int64{1280: 800, 390: 844}[width], scheme)
+				b.script(`document.getElementById("edit").close(); location.hash = %q`, x.hash)
+				b.wait(`new URLSearchParams(%q).get("key") === null ||
+					document.querySelector("#detail h2")?.textContent ===
+					new URLSearchParams(%q).get("key")`, x.hash, x.hash)
+				if x.click != "" {
+					b.click("button", x.click)
+				}
+				b.wait(`document.querySelector(%q)?.checkVisibility() &&
+					[...document.images].every(i => i.complete && i.naturalWidth)`, x.ready)
+				wide := eval[int](b, `Math.max(...[document.documentElement,
+					...document.querySelectorAll("body *")].filter(e => e.checkVisibility() &&
+						!e.closest("svg")).map(e => Math.ceil(e.getBoundingClientRect().right)),
+					document.documentElement.scrollWidth)`)
+				assert.LessOrEqual(t, wide, int(width), "%s in %d", x.name, width)
+				b.keep(fmt.Sprintf("%s-%d-%s.png", x.name, width, scheme))
+			}
+		}
+	}
+	if *update {
+		b.show(1280, 640, "light")
+		b.script(`location.hash = %q`, `collection=orders&key=("2026", 3)`)
+		b.wait(`document.querySelector("#detail pre")?.checkVisibility()`)
+		require.NoError(t, os.WriteFile(picture, b.shot(), 0o600))
+	}
+	taken, err := os.Stat(picture)
+	require.NoError(t, err)
+	assert.Less(t, taken.Size(), int64(150<<10), "a page of the documentation loads fast")
+}
+
+func (b *browser) shot() []byte {
+	b.t.Helper()
+	data, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	require.NoError(b.t, err)
+	return data
+}
+
+// keep keeps what is seen, for people to look at.
+func (b *browser) keep(name string) {
+	b.t.Helper()
+	if dir := os.Getenv("STRICTKV_PICTURES"); dir != "" {
+		require.NoError(b.t, os.WriteFile(filepath.Join(dir, name), b.shot(), 0o600))
+	}
 }

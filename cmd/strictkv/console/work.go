@@ -1,10 +1,7 @@
 package console
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 
@@ -12,10 +9,7 @@ import (
 	"github.com/strictkv/strictkv/internal/keytext"
 )
 
-const (
-	problemsMax = 1000 // problems that are shown
-	closeMax    = 5 * time.Second
-)
+const problemsMax = 1000 // problems that are shown
 
 // run carries out a check, or a sweep that changes nothing. It answers with lines of JSON: how
 // many objects it has gone through, now and then, and its report.
@@ -64,43 +58,4 @@ func (c *console) run(w http.ResponseWriter, r *http.Request) {
 		last["error"] = err.Error()
 	}
 	tell(last)
-}
-
-// ErrRemote is that others than this machine could connect.
-var ErrRemote = errors.New("an address that others can reach")
-
-// Listen listens for connections from this machine; for others only if they are allowed.
-func Listen(ctx context.Context, address string, remote bool) (net.Listener, error) {
-	addr, err := net.ResolveTCPAddr("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	if !addr.IP.IsLoopback() && !remote {
-		return nil, fmt.Errorf("%s: %w", address, ErrRemote)
-	}
-	return (&net.ListenConfig{}).Listen(ctx, "tcp", addr.String())
-}
-
-// Serve serves until the context ends, and then for a moment, for what is under way.
-func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	s := &http.Server{
-		Handler: h, BaseContext: func(net.Listener) context.Context { return ctx },
-		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
-		WriteTimeout: 5 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-	}
-	closed := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeMax)
-		defer cancel()
-		err := s.Shutdown(ctx)
-		if err != nil {
-			err = s.Close()
-		}
-		closed <- err
-	})
-	defer stop()
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return <-closed
 }

@@ -12,7 +12,7 @@ function el(tag, attributes, ...children) {
     if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
     else if (value !== undefined && value !== false) e.setAttribute(name, value);
   }
-  e.append(...children.flat().map(c => c instanceof Node ? c : visible(c)));
+  e.append(...children.flat(Infinity).map(c => c instanceof Node ? c : visible(c)));
   return e;
 }
 
@@ -131,7 +131,7 @@ function detail(found, s) {
   tabs[0].click();
   const facts = v ? [`${v.size} bytes`, ...(v.expires ? ["expires " + v.expires] : [])] : ["no value"];
   const actions = [];
-  if (v) actions.push(el("a", { href: "api/value?" + query, download: "value" }, "Download"));
+  if (v) actions.push(el("a", { class: "button", href: "api/value?" + query, download: "value" }, "Download"));
   if (editable && writes) actions.push(el("button", { onclick: () => edit(s, text, v.version) }, "Edit"));
   if (v && writes) {
     actions.push(el("button", { class: "danger", onclick: () => edit(s, null, v.version) }, "Delete"));
@@ -242,7 +242,7 @@ function table(heads, rows) {
 
 // chart draws two lines, from the oldest second on.
 function chart(title, seconds, lines, unit) {
-  const most = Math.max(1, ...Object.keys(lines).flatMap(n => seconds.map(s => s[n])));
+  const most = Math.max(unit ? 0.1 : 1, ...Object.keys(lines).flatMap(n => seconds.map(s => s[n])));
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", `0 0 ${seconds.length - 1} 100`);
   svg.setAttribute("preserveAspectRatio", "none");
