@@ -45,7 +45,7 @@ type heat struct{ requests, refused int }
 type Monitor struct {
 	mu     sync.Mutex // held for a moment: the engine waits
 	ring   [Window]second
-	keys   map[string]*heat // by object
+	keys   map[string]*heat // by object, without the database
 	halved int64
 }
 
@@ -86,7 +86,7 @@ func (m *Monitor) request(e strictkv.RequestEnd) {
 		step := octave * math.Log2(float64(max(e.Duration, shortest))/float64(shortest))
 		s.latencies[min(int(step), steps-1)]++
 		if e.Kind == strictkv.ObjectCell {
-			h := m.heat(e.Object, s.at)
+			h := m.heat(e.Object[min(len(e.Database)+1, len(e.Object)):], s.at)
 			h.requests++
 			if e.Result == strictkv.ResultRefused {
 				h.refused++
@@ -98,34 +98,35 @@ func (m *Monitor) request(e strictkv.RequestEnd) {
 // heat is that of an object. If too many are counted, it takes the place of the coldest one with
 // its number, so that none that is hot is missed.
 func (m *Monitor) heat(object string, now int64) *heat {
-	for ; now-m.halved >= halving && m.halved > 0; m.halved += halving {
+	for ; len(m.keys) > 0 && now-m.halved >= halving; m.halved += halving {
 		for name, h := range m.keys {
 			if h.requests, h.refused = h.requests/2, h.refused/2; h.requests == 0 {
 				delete(m.keys, name)
 			}
 		}
-		if len(m.keys) == 0 {
-			m.halved = now
-		}
 	}
-	if m.keys == nil {
+	if len(m.keys) == 0 {
 		m.keys, m.halved = map[string]*heat{}, now
 	}
 	h := m.keys[object]
 	if h == nil {
 		h = &heat{}
 		if len(m.keys) >= tracked {
-			coldest := slices.MinFunc(slices.Collect(maps.Keys(m.keys)), m.colder)
-			h = &heat{requests: m.keys[coldest].requests}
+			coldest, least := "", math.MaxInt
+			for name, x := range m.keys {
+				if x.requests < least {
+					coldest, least = name, x.requests
+				}
+				if least == 1 {
+					break
+				}
+			}
+			h = &heat{requests: least}
 			delete(m.keys, coldest)
 		}
 		m.keys[object] = h
 	}
 	return h
-}
-
-func (m *Monitor) colder(a, b string) int {
-	return cmp.Or(cmp.Compare(m.keys[a].requests, m.keys[b].requests), strings.Compare(b, a))
 }
 
 // quantile is how many milliseconds a part of the requests took at most.
@@ -173,10 +174,11 @@ func (m *Monitor) Charts(now time.Time) (seconds []Second, keys []Key) {
 			s.requests, s.failed, s.commits, s.retries, s.quantile(0.5), s.quantile(0.99),
 		})
 	}
-	objects := slices.SortedFunc(maps.Keys(m.keys), func(a, b string) int { return m.colder(b, a) })
+	objects := slices.SortedFunc(maps.Keys(m.keys), func(a, b string) int {
+		return cmp.Or(cmp.Compare(m.keys[b].requests, m.keys[a].requests), strings.Compare(a, b))
+	})
 	for _, object := range objects[:min(len(objects), Hottest)] {
-		_, name, _ := strings.Cut(object, "/")
-		path, key, err := keyspace.ParseCell(name)
+		path, key, err := keyspace.ParseCell(object)
 		if err != nil {
 			continue
 		}

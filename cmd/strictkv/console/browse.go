@@ -176,7 +176,11 @@ func (c *console) key(ctx context.Context, r *http.Request) (any, error) {
 			data := cell.Intent.Value.Data
 			cell.Intent.Value.Data = data[:min(len(data), intentMax)]
 		}
-		out["cell"] = keytext.Fields(cell)
+		fields := keytext.Fields(cell)
+		if cell.Intent == nil {
+			delete(fields, "current") // it is the value
+		}
+		out["cell"] = fields
 	}
 	return out, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
@@ -371,6 +372,7 @@ func TestBrowserLooks(t *testing.T) {
 		b.show(1280, 640, "light")
 		b.script(`location.hash = %q`, `collection=orders&key=("2026", 3)`)
 		b.wait(`document.querySelector("#detail pre")?.checkVisibility()`)
+		b.run(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 900, 620)) // on nothing
 		require.NoError(t, os.WriteFile(picture, b.shot(), 0o600))
 	}
 	taken, err := os.Stat(picture)

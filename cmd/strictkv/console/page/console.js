@@ -117,9 +117,10 @@ function detail(found, s) {
     if (json !== undefined) views.JSON = () => el("pre", { tabindex: 0 }, json);
     if (v.image) views.Image = () => el("img", { alt: "The value", src: "api/value?as=image&" + query });
     views.Text = () => el("pre", { tabindex: 0 }, text);
-    views.Hex = () => el("pre", { tabindex: 0 }, hex(bytes));
+    views.Hex = () => el("pre", { class: "hex", tabindex: 0 }, hex(bytes));
   }
-  views.Cell = () => fields(found.cell ?? {});
+  const order = ["object", "object_version", "value", "recent", "intent", "current", "marks"];
+  views.Cell = () => fields(found.cell ?? {}, order);
   const tabs = Object.entries(views).map(([name, view]) => el("button", {
     onclick: e => {
       for (const t of tabs) t.setAttribute("aria-pressed", t === e.target);
@@ -139,7 +140,8 @@ function detail(found, s) {
   return [
     el("h2", { class: "mono" }, found.key), el("p", { class: "soft" }, facts.join(" · ")),
     ...(found.error ? [el("p", { role: "alert" }, found.error)] : []),
-    el("div", { class: "actions" }, actions), el("div", { class: "tabs", role: "group", "aria-label": "Show as" }, tabs), pane,
+    el("div", { class: "actions" }, actions),
+    el("div", { class: "tabs", role: "group", "aria-label": "Show as" }, tabs), pane,
   ];
 }
 
@@ -158,19 +160,20 @@ function pretty(text) {
 }
 
 function hex(bytes) {
-  const rows = [];
-  for (let i = 0; i < bytes.length; i += 16) {
-    const row = [...bytes.slice(i, i + 16)];
-    const digits = row.map(b => b.toString(16).padStart(2, "0")).join(" ").padEnd(47);
+  const rows = [], width = innerWidth < 760 ? 8 : 16;
+  for (let i = 0; i < bytes.length; i += width) {
+    const row = [...bytes.slice(i, i + width)];
+    const digits = row.map(b => b.toString(16).padStart(2, "0")).join(" ").padEnd(3 * width - 1);
     const print = row.map(b => b > 31 && b < 127 ? String.fromCharCode(b) : ".").join("");
     rows.push(i.toString(16).padStart(6, "0") + "  " + digits + "  " + print);
   }
   return rows.join("\n");
 }
 
-// fields shows an object as a list of its fields.
-function fields(o) {
-  return el("dl", {}, Object.entries(o).map(([name, value]) => [
+// fields shows an object as a list of its fields, those first that come first in the order.
+function fields(o, order = []) {
+  const place = ([name]) => (order.indexOf(name) + order.length + 1) % (order.length + 1);
+  return el("dl", {}, Object.entries(o).sort((a, b) => place(a) - place(b)).map(([name, value]) => [
     el("dt", {}, name.replaceAll("_", " ")),
     el("dd", {}, [value].flat().map(x => el("div", {}, x instanceof Object ? fields(x) : x))),
   ]));
@@ -204,7 +207,9 @@ function edit(s, text, version) {
     const to = hash({ ...s, collection, key: deletes ? "" : key });
     if (location.hash === to) show(); else location.hash = to;
   };
+  $("edit-do").classList.toggle("danger", deletes);
   e.showModal();
+  $(deletes ? "edit-cancel" : version ? "edit-value" : s.collection ? "edit-key" : "edit-collection").focus();
 }
 
 // Activity.
@@ -221,7 +226,8 @@ async function activity() {
   head(a);
   const stats = ["committed", "read_only", "failed", "gets", "puts", "lists", "resent", "cache_hits"];
   $("tiles").replaceChildren(...stats.map(name => el("div", { class: "card tile" },
-    el("b", {}, (a.stats[name] ?? 0).toLocaleString("en")), el("span", { class: "soft" }, name.replaceAll("_", " ")))));
+    el("b", {}, (a.stats[name] ?? 0).toLocaleString("en")),
+    el("span", { class: "soft" }, name.replaceAll("_", " ")))));
   const s = a.seconds ?? [];
   $("charts").replaceChildren(
     chart("Requests to the store, a second", s, { requests: "all", failed: "failed" }, ""),
