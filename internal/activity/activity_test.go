@@ -87,6 +87,22 @@ func TestHottest(t *testing.T) {
 	assert.Equal(t, []activity.Key{{Collection: "c", Key: "new", Requests: 1}}, keys)
 }
 
+// TestHotLate: a key that gets hot when all that are counted have been asked for before, is found.
+func TestHotLate(t *testing.T) {
+	var m activity.Monitor
+	o, now := m.Observer(), time.Unix(1_000_000, 0)
+	for i := range 1024 {
+		o.RequestEnd(t.Context(), request(fmt.Sprint("warm", i/4), now, 0))
+	}
+	for i := range 1000 {
+		o.RequestEnd(t.Context(), request(fmt.Sprint("new", i), now, 0))
+		o.RequestEnd(t.Context(), request("hot", now, 0))
+	}
+	_, keys := m.Charts(now)
+	assert.Equal(t, "hot", keys[0].Key)
+	assert.Greater(t, keys[0].Requests, 900)
+}
+
 // TestContended: what was counted of transactions in conflict is what the handle's Stats count.
 func TestContended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
