@@ -170,6 +170,9 @@ var directions = []row{
 	{"internal/keytext", []string{"layers/tuple"}, "it knows bytes and text, and no database"},
 	{"internal/dump", []string{".", "internal/keytext"},
 		"files are written and loaded as a user's program would"},
+	{"internal/activity", []string{".", "internal/keyspace", "internal/keytext"},
+		"it is an observer like a user's, but that it can tell the key of an object"},
+	{"internal/loopback", nil, "who is let in does not depend on what there is to see"},
 	{"internal/plain", nil, "what programs print is judged as a reader sees it"},
 	{"internal/check/system", nil, "it holds tests alone"},
 	{"internal/check/modules", nil, "it holds tests alone"},
@@ -199,10 +202,13 @@ var directions = []row{
 	}, "it asks of a store what tests ask, where no test can: in its user's account"},
 	{"cmd/strictkv/bench", []string{".", "backend", "golang.org/x/sync"},
 		"it measures what users see, in their bucket"},
+	{"cmd/strictkv/console", []string{
+		".", "internal/activity", "internal/dump", "internal/keytext", "internal/loopback",
+	}, "a page shows what users see, and what it needs of the web is in Go"},
 	{"cmd/strictkv", []string{
 		".", "backend", "backend/bucketurl", "cmd/strictkv/...", "internal/keytext", prober,
-		"internal/dump", "github.com/spf13/cobra", "golang.org/x/term",
-		"github.com/schollz/progressbar/v3",
+		"internal/dump", "internal/activity", "internal/loopback", "github.com/spf13/cobra",
+		"golang.org/x/term", "github.com/schollz/progressbar/v3",
 	}, "an operator's tool stands on what users see; what it prints and reads is in packages"},
 	{"benchmarks/internal/server", []string{
 		"testing", "backend", "backend/bucketurl", "backend/bucketurl/bucketurltest",
