@@ -20,7 +20,8 @@ import (
 func request(key string, at time.Time, took time.Duration) strictkv.RequestEnd {
 	return strictkv.RequestEnd{
 		RequestBegin: strictkv.RequestBegin{
-			Database: "db", Object: "db/+c/=" + key, Kind: strictkv.ObjectCell, Start: at.Add(-took),
+			Database: "db", Object: "db/+c/=" + key, Kind: strictkv.ObjectCell,
+			Start: at.Add(-took),
 		},
 		Duration: took,
 	}
@@ -81,7 +82,8 @@ func TestHottest(t *testing.T) {
 	}
 	_, keys := m.Charts(now)
 	require.Len(t, keys, activity.Hottest)
-	assert.Equal(t, activity.Key{Collection: "c", Key: "hot", Requests: 2000, Refused: 2000}, keys[0])
+	hot := activity.Key{Collection: "c", Key: "hot", Requests: 2000, Refused: 2000}
+	assert.Equal(t, hot, keys[0])
 	o.RequestEnd(t.Context(), request("new", now.Add(30*24*time.Hour), 0))
 	_, keys = m.Charts(now)
 	assert.Equal(t, []activity.Key{{Collection: "c", Key: "new", Requests: 1}}, keys)
@@ -107,7 +109,8 @@ func TestHotLate(t *testing.T) {
 func TestContended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m activity.Monitor
-		db, err := strictkv.Open(t.Context(), "db", memory.New(), strictkv.WithObserver(m.Observer()))
+		db, err := strictkv.Open(t.Context(), "db", memory.New(),
+			strictkv.WithObserver(m.Observer()))
 		require.NoError(t, err)
 		c, before := db.Collection([]byte("c")), db.Stats()
 		opened, _ := m.Charts(time.Now())
