@@ -142,7 +142,7 @@ func TestContended(t *testing.T) {
 			sum.Requests -= s.Requests
 		}
 		assert.EqualValues(t, got.Gets+got.Puts+got.Deletes+got.Lists, sum.Requests)
-		assert.EqualValues(t, 40, sum.Commits)
+		assert.Equal(t, 40, sum.Commits)
 		assert.Equal(t, "hot", keys[0].Key)
 	})
 }

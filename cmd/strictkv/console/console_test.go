@@ -69,6 +69,7 @@ func send(
 ) (code int, text string, header http.Header) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
 	response, err := client.Do(r)
 	require.NoError(t, err)
 	defer response.Body.Close()
