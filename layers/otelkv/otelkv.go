@@ -114,9 +114,10 @@ func errorType(err error) string {
 		{strictkv.ErrReadOnly, "read_only"}, {strictkv.ErrTooLarge, "too_large"},
 		{strictkv.ErrInvalidKey, "invalid_key"}, {strictkv.ErrInvalid, "invalid"},
 		{strictkv.ErrCorrupt, "corrupt"}, {strictkv.ErrFormat, "format"},
+		// A request that its caller has ended may match what it looks like, too.
+		{context.DeadlineExceeded, "timeout"}, {context.Canceled, "canceled"},
 		{backend.ErrThrottled, "throttled"}, {backend.ErrUnavailable, "unavailable"},
 		{backend.ErrDenied, "denied"}, {backend.ErrBucketNotFound, "bucket_not_found"},
-		{context.DeadlineExceeded, "timeout"}, {context.Canceled, "canceled"},
 	} {
 		if errors.Is(err, x.err) {
 			return x.name
