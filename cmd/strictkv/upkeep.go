@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -145,7 +146,7 @@ func (a *app) checked(r strictkv.CheckReport) error {
 			line += ": moved to " + p.MovedTo
 		}
 		if p.Left != "" {
-			line += ": left: " + p.Left
+			line += ": left: " + strings.TrimPrefix(p.Left, "left: ")
 		}
 		_, err = fmt.Fprintln(a.out, keytext.Safe(line))
 	}
