@@ -265,7 +265,7 @@ func (s *Store) retryFor(
 		}
 		s.counts.Retried.Add(1)
 		if log := s.opening.Swap(nil); log != nil {
-			log.Warn("the store does not answer; trying again", "err", err)
+			log.Warn(unreachable, "tries", try+1, "err", err)
 		}
 		s.warn(try, err)
 		wait := min(backend.PauseAsked(err), pauseMax) + seam.Jitter(s.rt, pause)
@@ -281,13 +281,16 @@ func (s *Store) retryFor(
 // of a store's life.
 const warnTries = 3
 
+// unreachable is what the logger is told, at the first failure of those of Open.
+const unreachable = "the store cannot be reached"
+
 // warn tells the logger of a request that has failed in passing.
 func (s *Store) warn(try int, err error) {
 	switch {
 	case errors.Is(err, backend.ErrThrottled):
 		s.log.Warn("the store throttles requests", "err", err)
 	case try+1 >= min(warnTries, s.bounds.Retries+1):
-		s.log.Warn("the store cannot be reached", "tries", try+1, "err", err)
+		s.log.Warn(unreachable, "tries", try+1, "err", err)
 	}
 }
 

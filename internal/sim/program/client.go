@@ -33,7 +33,7 @@ func Deal(workload string, n, txs int, skip map[int]bool) []*Client {
 	for i := range all {
 		all[i] = &Client{id: i, do: w.do}
 	}
-	for i := range txs * max(w.Deep, 1) {
+	for i := range w.Txs(txs) {
 		if c := all[i%n]; !skip[i] {
 			c.txs = append(c.txs, i)
 		}

@@ -29,6 +29,9 @@ type Workload struct {
 	judge func(x *session)
 }
 
+// Txs is how many transactions a schedule has, of so many that are asked for.
+func (w Workload) Txs(n int) int { return n * max(w.Deep, 1) }
+
 // Judged reports whether what its clients know judges a workload: then all must be in one
 // process, of the real ones.
 func (w Workload) Judged() bool { return w.judge != nil }
