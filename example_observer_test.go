@@ -3,28 +3,29 @@ package strictkv_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/strictkv/strictkv"
 )
 
 func ExampleWithObserver() {
-	requests := 0 // an observer that is used by several goroutines needs a lock, or an atomic
+	var requests atomic.Int64 // observers are called by several goroutines
 	db := openExample(strictkv.WithObserver(strictkv.Observer{
 		TxEnd: func(_ context.Context, e strictkv.TxEnd) {
 			fmt.Println(e.Name, e.Runs, "run,", e.Requests, "requests,", e.Rounds, "rounds", e.Err)
 		},
-		RequestEnd: func(context.Context, strictkv.RequestEnd) { requests++ },
+		RequestEnd: func(context.Context, strictkv.RequestEnd) { requests.Add(1) },
 	}))
 	defer db.Close(ctx)
 	users := db.Collection([]byte("users"))
-	requests = 0
+	requests.Store(0)
 	must(db.Tx(ctx, func(tx *strictkv.Tx) error {
 		if _, err := tx.Read(users, []byte("alice")); err == nil {
 			return nil
 		}
 		return tx.Write(users, []byte("alice"), []byte("Alice"))
 	}, strictkv.Named("sign up")))
-	fmt.Println(requests)
+	fmt.Println(requests.Load())
 	// Output:
 	// sign up 1 run, 2 requests, 2 rounds <nil>
 	// 2
