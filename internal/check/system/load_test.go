@@ -217,10 +217,10 @@ func TestLoadBoundsBytes(t *testing.T) {
 		db, err := strictkv.Open(t.Context(), "db", sim)
 		require.NoError(t, err)
 		value := make([]byte, 10<<20)
-		yielded := 0
+		var yielded atomic.Int64
 		large := func(yield func(key, value []byte) bool) {
 			for i := range 14 {
-				yielded++
+				yielded.Add(1)
 				if !yield(keyOf(i), value) {
 					return
 				}
@@ -232,9 +232,9 @@ func TestLoadBoundsBytes(t *testing.T) {
 			went <- err
 		}()
 		synctest.Wait()
-		assert.Equal(t, 7, yielded, "six of 10 MiB are on their way, and one waits")
+		assert.EqualValues(t, 7, yielded.Load(), "six of 10 MiB are on their way, and one waits")
 		require.NoError(t, <-went)
-		assert.Equal(t, 14, yielded)
+		assert.EqualValues(t, 14, yielded.Load())
 		require.NoError(t, db.Close(t.Context()))
 	})
 }
