@@ -323,10 +323,7 @@ func (l *Locks) amend(ctx context.Context, m *Member) error {
 		m.Landed = s
 		return nil
 	case store.NotApplied:
-		if a.ctx.Err() == nil {
-			err = store.NotTheCallers(err)
-		}
-		return err
+		return a.ours(err)
 	}
 	return ErrLost
 }

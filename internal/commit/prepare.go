@@ -97,11 +97,11 @@ func (c *Committer) refreshBases(ctx context.Context, p *Plan) error {
 // refuses a link which comes late, if the link is based on an object, whose version never recurs.
 // One that is based on absence might land when the tombstone is gone as well.
 func (c *Committer) ground(ctx context.Context, p *Plan) error {
-	bare := slices.DeleteFunc(slices.Clone(p.Members), func(m *Member) bool {
-		return m.External == nil || m.Base.Version != ""
-	})
-	if len(bare) == 0 {
-		return nil
+	var bare []*Member // in almost every attempt none
+	for _, m := range p.Members {
+		if m.External != nil && m.Base.Version == "" {
+			bare = append(bare, m)
+		}
 	}
 	return seam.Each(c.rt, len(bare), func(i int) error { return c.groundOne(ctx, p, bare[i]) })
 }
