@@ -172,8 +172,8 @@ func (db *DB) inDoubt(err error) error {
 	}
 	out := &InDoubtError{Attempt: d.Attempt.String(), Err: d.Err}
 	for _, name := range d.Names {
-		if path, key, err := keyspace.ParseCell(name); err == nil {
-			out.Keys = append(out.Keys, Key{Collection: &Collection{db: db, path: path}, Key: key})
+		if key := db.keyOf(name); key.Collection != nil {
+			out.Keys = append(out.Keys, key)
 		}
 	}
 	return out

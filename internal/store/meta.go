@@ -53,12 +53,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s.log = o.Logger.With("database", strings.TrimSuffix(o.Prefix, "/"))
-	if s.opening.Store(s.log); s.readOnly {
+	if s.opening.Store(true); s.readOnly {
 		s.backend = sealed{o.Backend}
 		o.Probe = ProbeNever
 	}
 	m, err := s.openMeta(ctx, o.Probe, o.MustExist || o.ReadOnly)
-	s.opening.Store(nil)
+	s.opening.Store(false)
 	if errors.Is(err, backend.ErrNotFound) { // what has just been there
 		err = fmt.Errorf("%w: an object vanished: %s", backend.ErrUnavailable, err.Error())
 	}

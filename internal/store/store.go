@@ -113,8 +113,8 @@ type Store struct {
 	readOnly bool
 	// asked says that AskClock has sent its write.
 	asked atomic.Bool
-	// opening is told of the first failure, until it is nil.
-	opening atomic.Pointer[slog.Logger]
+	// opening says that the logger is to be told of the next failure, be it the first.
+	opening atomic.Bool
 	opened  metaTime
 	log     *slog.Logger
 	// observer may be nil.
@@ -264,8 +264,8 @@ func (s *Store) retryFor(
 			return NotTheCallers(err)
 		}
 		s.counts.Retried.Add(1)
-		if log := s.opening.Swap(nil); log != nil {
-			log.Warn(unreachable, "tries", try+1, "err", err)
+		if s.opening.Swap(false) {
+			s.log.Warn(unreachable, "tries", try+1, "err", err)
 		}
 		s.warn(try, err)
 		wait := min(backend.PauseAsked(err), pauseMax) + seam.Jitter(s.rt, pause)
@@ -295,7 +295,7 @@ func (s *Store) warn(try int, err error) {
 }
 
 // NotTheCallers turns the end of a context that was not the caller's into
-// backend.ErrUnavailable, which is what it means to him.
+// backend.ErrUnavailable, which is what it means to the caller.
 func NotTheCallers(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return &timeoutError{err}

@@ -54,8 +54,13 @@ func (u *Usage) of(info backend.Info) *Count {
 	if _, _, err := keyspace.ParseCell(info.Name); err != nil {
 		return &u.Foreign
 	}
-	return map[cell.Shape]*Count{
-		cell.ShapeValue: &u.Values, cell.ShapeTombstone: &u.Tombstones,
-		cell.ShapeCondemned: &u.Condemned, cell.ShapeLook: &u.Unread,
-	}[cell.ShapeOf(info.Size)]
+	switch cell.ShapeOf(info.Size) {
+	case cell.ShapeValue:
+		return &u.Values
+	case cell.ShapeTombstone:
+		return &u.Tombstones
+	case cell.ShapeCondemned:
+		return &u.Condemned
+	}
+	return &u.Unread
 }
