@@ -136,8 +136,9 @@ func (a *attempt) bury(m *Member) verdict {
 }
 
 func (a *attempt) send(ctx context.Context, m *Member) {
+	began := a.rt.Now()
 	m.Result, m.Landed, m.err = a.rs.Send(ctx, m.write)
-	m.err = a.ours(m.err)
+	m.Took, m.err = a.rt.Now().Sub(began), a.ours(m.err)
 }
 
 // ours is the error of a request, which does not match the caller's context if that has not ended.

@@ -134,6 +134,8 @@ type External struct {
 type Fate struct {
 	// Result is Unknown before the write is sent.
 	Result store.Result
+	// Took is how long it took to send it, last.
+	Took time.Duration
 	// Unsent says that it was left out, as that of a hot member was refused.
 	Unsent bool
 	// Seen is the cell as it was read after it had refused the write, or perhaps.

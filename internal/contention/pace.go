@@ -14,6 +14,13 @@ const (
 	paceLatencies = 8
 	// paceMax is the longest pause.
 	paceMax = 5 * time.Second
+	// queueLatencies is how many times longer than a write usually takes the store has held one
+	// up that was then refused, and queueMin how long at least.
+	queueLatencies = 4
+	queueMin       = 250 * time.Millisecond
+	// queueDoublings bounds how often the pause after that doubles, queueMax its length.
+	queueDoublings = 4
+	queueMax       = time.Minute
 	// riseNum by riseDen is the factor by which the expected wait may grow at once.
 	riseNum, riseDen = 3, 2
 )
@@ -41,4 +48,19 @@ func Wait(before, age time.Duration) time.Duration {
 		return age
 	}
 	return min(age, before*riseNum/riseDen)
+}
+
+// HeldUp reports whether the store let a write wait, where one usually takes some latency.
+func HeldUp(took, latency time.Duration) bool {
+	return took >= max(queueLatencies*latency, queueMin)
+}
+
+// StandBack is how long a transaction stays away whose write the store has held up for so long, to
+// refuse it in the end. A store that lets writes of one object wait in line, instead of answering
+// that they are too many, takes as long for those that are refused as for the others: while each of
+// n rivals has one in the line, n-1 of n turns are lost. So the pause doubles each time, as in
+// exponential back-off (Metcalfe, Boggs, "Ethernet", 1976), until the line is nearly empty.
+func StandBack(took time.Duration, times int, random uint64) time.Duration {
+	d := min(took<<min(times, queueDoublings), queueMax)
+	return time.Duration(random % uint64(d+1))
 }

@@ -49,3 +49,22 @@ func TestPaceOfAStoreThatTakesNoTime(t *testing.T) {
 		assert.LessOrEqual(t, contention.Pace(wait, 0, 0, 5), wait)
 	}
 }
+
+// TestStandBack: who was held up stays away, longer each time, but not for ever.
+func TestStandBack(t *testing.T) {
+	const s = time.Second
+	assert.False(t, contention.HeldUp(3*s, s))
+	assert.True(t, contention.HeldUp(4*s, s))
+	assert.False(t, contention.HeldUp(0, 0), "a store that takes no time")
+	for _, tc := range []struct {
+		took  time.Duration
+		times int
+		most  time.Duration
+	}{
+		{2 * s, 0, 2 * s}, {2 * s, 1, 4 * s}, {2 * s, 4, 32 * s}, {2 * s, 5, 32 * s},
+		{10 * s, 4, 60 * s}, {0, 9, 0},
+	} {
+		assert.Equal(t, tc.most, contention.StandBack(tc.took, tc.times, uint64(tc.most)))
+		assert.Zero(t, contention.StandBack(tc.took, tc.times, uint64(tc.most)+1))
+	}
+}

@@ -3,6 +3,7 @@ package txn
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
@@ -79,7 +80,7 @@ func (t *txn) taxDead(r commit.Result) {
 }
 
 // pace pauses where many want the one key that the transaction writes, and reports whether it
-// has: the function must run again then, as what it has read is old.
+// has.
 func (t *txn) pace(p *plan) (paused bool, err error) {
 	if p.Kind() != commit.Direct || !t.e.keys.Hot(p.Members[0].Name) {
 		return false, nil
@@ -89,12 +90,35 @@ func (t *txn) pace(p *plan) (paused bool, err error) {
 	if d == 0 {
 		return false, nil
 	}
+	return true, t.stayAway(d, p.Members[0].Name)
+}
+
+// standBack pauses after an attempt whose write the store has held up, and refused then, and
+// reports whether it has.
+func (t *txn) standBack(p *plan) (paused bool, err error) {
+	var worst *commit.Member
+	for _, m := range p.Members {
+		if m.Result == store.Refused && (worst == nil || m.Took > worst.Took) {
+			worst = m
+		}
+	}
+	if worst == nil || !contention.HeldUp(worst.Took, t.e.st.PutLatency()) {
+		return false, nil
+	}
+	d := contention.StandBack(worst.Took, t.heldUp, t.e.rt.Uint64())
+	t.heldUp++
+	return true, t.stayAway(d, worst.Name)
+}
+
+// stayAway leaves a key to others for some time; the function must run again, as what it has read
+// is old then.
+func (t *txn) stayAway(d time.Duration, name string) error {
 	if err := t.e.rt.Sleep(t.ctx, d); err != nil {
-		return true, err
+		return err
 	}
 	t.fresh = nil
-	t.rerun(Conflict, p.Members[0].Name)
-	return true, nil
+	t.rerun(Conflict, name)
+	return nil
 }
 
 // used are the entries that were read or written, in name order.

@@ -172,3 +172,29 @@ func TestDoubtedKeysAreLookedAt(t *testing.T) {
 		assert.Equal(t, 1, h.puts())
 	})
 }
+
+// A store that lets writes of one object wait in line takes as long for those that it refuses: who
+// has waited in vain stands back, longer each time. Where writes are refused at once, it does not.
+func TestHeldUp(t *testing.T) {
+	const refusals = 5
+	for _, hold := range []time.Duration{100 * time.Millisecond, 2 * time.Second} {
+		t.Run(hold.String(), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.Value(1, "=a")
+				h, began := w.handle(), time.Now()
+				for n := range refusals {
+					h.Before(faulty.Put, "=a", n, func(context.Context) error {
+						pass(hold)
+						w.overwrite("=a", byte(2+n))
+						return nil
+					})
+				}
+				runs, err := h.tx(context.Background(), update("new", "=a"))
+				require.NoError(t, err)
+				assert.Equal(t, 1+refusals, runs)
+				stood := time.Since(began) - refusals*hold
+				assert.Equal(t, hold > time.Second, stood > time.Second, "%s", stood)
+			})
+		})
+	}
+}

@@ -14,20 +14,20 @@ import (
 )
 
 // One of three leaves during an attempt that comes to nothing, and one during the next: the
-// third is still there, and the group commits for him.
+// third is still there, and the group commits for it.
 func TestTheLastOfAGroupIsNotLeftBehind(t *testing.T) {
 	inWorld(t, func(w *world) {
 		h := w.handle()
 		h.busy("=a")
 		nth := h.sentBefore(faulty.Put, "=a")
 		h.Before(faulty.Put, "=a", nth, func(context.Context) error {
-			pass(4 * time.Second) // the first leaves
+			pass(4 * time.Second) // the first leaves; the group stands back, no longer
 			w.overwrite("=a", 9)
 			return nil
 		})
-		h.LoseAnswer("=a", nth+1, func() { pass(4 * time.Second) }) // the second leaves
+		h.LoseAnswer("=a", nth+1, func() { pass(6 * time.Second) }) // the second leaves
 		errs := make(chan error)
-		for _, d := range []time.Duration{3 * time.Second, 7 * time.Second} {
+		for _, d := range []time.Duration{3 * time.Second, 9 * time.Second} {
 			ctx, cancel := context.WithTimeout(background, d)
 			defer cancel()
 			go func() { errs <- h.engine.Run(ctx, txn.Options{}, increment("=a")) }()

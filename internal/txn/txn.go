@@ -101,6 +101,8 @@ type txn struct {
 	// locks (contention.Failure). The last run of the function took ran, without its requests.
 	failures, toll int
 	ran            time.Duration
+	// heldUp counts those whose writes the store held up, and refused then.
+	heldUp int
 	// paced says that it has paused before its first attempt, or need not.
 	paced bool
 	// why is the cause of the next run of the function.
@@ -250,6 +252,9 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 		}
 		if t.locksFirst(tx) {
 			continue
+		}
+		if paused, err := t.standBack(p); err != nil || paused {
+			return err != nil, err
 		}
 		if paused, err := t.pace(p); err != nil || paused {
 			return err != nil, err
