@@ -54,6 +54,8 @@ var directions = []row{
 	{"backend", nil, "the contract with a store belongs to nobody's implementation"},
 	{"backend/memory", []string{"backend"}, "an adapter knows its store and the contract alone"},
 	{"backend/folder", []string{"backend"}, "an adapter knows its store and the contract alone"},
+	{"backend/pebble", []string{"backend", "github.com/cockroachdb/pebble/v2"},
+		"an adapter knows its store and the contract alone"},
 	{"backend/internal/wire", []string{"backend"},
 		"what the adapters over HTTP share belongs to none of them"},
 	{"backend/gcs", []string{

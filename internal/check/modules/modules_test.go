@@ -66,7 +66,9 @@ func nested(t *testing.T) (modules []string) {
 func TestNested(t *testing.T) {
 	modules := nested(t)
 	assert.Equal(t,
-		[]string{"benchmarks", "cmd/strictkv", "layers/otelkv", "layers/typed/cbor"}, modules)
+		[]string{
+			"backend/pebble", "benchmarks", "cmd/strictkv", "layers/otelkv", "layers/typed/cbor",
+		}, modules)
 	if raced.Enabled() {
 		return // .ci/run looks for races in each module by itself
 	}

@@ -1,0 +1,74 @@
+package pebble
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	// cacheDefault is how many bytes of blocks are kept in memory.
+	cacheDefault = 64 << 20
+
+	// memTable is the size of a table in memory, in bytes, which limits that of a log. Two may
+	// wait for the disk.
+	memTable = 16 << 20
+
+	// separateMin is the size of the smallest value that tables refer to, in bytes, so that a
+	// compaction does not write it once more.
+	separateMin = 1 << 10
+
+	// bitsPerKey is what a filter takes in memory for each key, so that nearly no absent one
+	// is looked for in a table.
+	bitsPerKey = 10
+)
+
+// openEngine opens Pebble's database in a directory that is locked.
+func (b *Backend) openEngine(dir string, s settings) (*pebble.DB, error) {
+	cache := pebble.NewCache(s.cache)
+	defer cache.Unref() // the database keeps it
+	o := &pebble.Options{
+		FS: s.disk, Lock: b.lock, Logger: logger{}, Cache: cache,
+		MemTableSize: memTable, MemTableStopWritesThreshold: 3,
+		// What a newer version of Pebble may do with the directory is decided here.
+		FormatMajorVersion: pebble.FormatValueSeparation,
+	}
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(bitsPerKey)
+	}
+	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
+		return pebble.ValueSeparationPolicy{
+			Enabled: true, MinimumSize: separateMin, MaxBlobReferenceDepth: 10,
+			TargetGarbageRatio: 0.3,
+		}
+	}
+	return pebble.Open(dir, o)
+}
+
+// lockDirectory keeps out other processes, and other Backends of this one.
+func lockDirectory(dir string, disk vfs.FS) (*pebble.Lock, error) {
+	lock, err := pebble.LockDirectory(dir, disk)
+	if path := (*fs.PathError)(nil); err != nil && !errors.As(err, &path) {
+		return nil, fmt.Errorf("%w: %w", ErrInUse, err) // The file is there, the lock is not.
+	}
+	return lock, err
+}
+
+// logger takes what Pebble says: background errors come back as errors of writes that have to
+// wait for them.
+type logger struct{}
+
+// fatal is what Pebble could not go on after.
+type fatal struct{ error }
+
+func (logger) Infof(string, ...any) {}
+
+func (logger) Errorf(string, ...any) {}
+
+// Fatalf must not return. Of a commit it is caught (Backend.apply); else it ends the process,
+// as Pebble wants it to: what was acknowledged is on the disk.
+func (logger) Fatalf(format string, args ...any) { panic(fatal{fmt.Errorf(format, args...)}) }

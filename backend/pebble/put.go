@@ -1,0 +1,229 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/strictkv/strictkv/backend"
+)
+
+// fileMin is the size of the smallest object that is a file of its own, in bytes. It is written
+// once, while others are written to the log and to a table; but it takes a sync of its own.
+const fileMin = 256 << 10
+
+// Put implements backend.Backend. It keeps no data.
+func (b *Backend) Put(
+	ctx context.Context, name string, data []byte, c backend.Condition,
+) (backend.Stamp, error) {
+	at, err := b.put(ctx, name, data, c)
+	return at, failure("put", name, err)
+}
+
+func (b *Backend) put(
+	ctx context.Context, name string, data []byte, c backend.Condition,
+) (backend.Stamp, error) {
+	if err := b.begin(ctx, validName(name) && c.Valid()); err != nil {
+		return backend.Stamp{}, err
+	}
+	defer b.end()
+	if len(data) > backend.ObjectMax {
+		return backend.Stamp{}, fmt.Errorf("%w: %d bytes, at most %d",
+			backend.ErrInvalid, len(data), backend.ObjectMax)
+	}
+	r := record{kind: kindInline, data: data}
+	if len(data) >= fileMin {
+		// So much is not written in vain, unless others write at the same time.
+		if _, err := b.holds(name, c); err != nil {
+			return backend.Stamp{}, b.answered(ctx, name, err)
+		}
+		var err error
+		r = record{kind: kindFile}
+		if r.file, err = b.files.write(b.next(), data); err != nil {
+			return backend.Stamp{}, err
+		}
+	}
+	at, err := b.replace(ctx, name, &r, c)
+	if r.kind == kindFile && err != nil && !errors.Is(err, backend.ErrOutcomeUnknown) {
+		b.files.remove(r.file.id)
+	}
+	return at, err
+}
+
+// Delete implements backend.Backend.
+func (b *Backend) Delete(ctx context.Context, name string, v backend.Version) error {
+	return failure("delete", name, b.delete(ctx, name, v))
+}
+
+func (b *Backend) delete(ctx context.Context, name string, v backend.Version) error {
+	if err := b.begin(ctx, validName(name) && v != ""); err != nil {
+		return err
+	}
+	defer b.end()
+	_, err := b.replace(ctx, name, nil, backend.IfVersion(v))
+	return err
+}
+
+// replace makes r the record of an object, or removes that if r is nil, if the condition
+// holds. It returns when the disk has it.
+func (b *Backend) replace(
+	ctx context.Context, name string, r *record, c backend.Condition,
+) (at backend.Stamp, err error) {
+	lock := b.nameLock(name)
+	lock.Lock()
+	old, err := b.holds(name, c)
+	if err != nil {
+		lock.Unlock()
+		return at, b.answered(ctx, name, err)
+	}
+	w, at, err := b.effect(name, r, old)
+	lock.Unlock()
+	if err == nil {
+		err = w.wait()
+	}
+	if err != nil {
+		return backend.Stamp{}, fmt.Errorf("%w: %w", backend.ErrOutcomeUnknown, err)
+	}
+	if old != nil && old.kind == kindFile {
+		b.discard(old.file.id)
+	}
+	return at, nil
+}
+
+// answered waits until the state is durable that an answer is about.
+func (b *Backend) answered(ctx context.Context, name string, answer error) error {
+	if err := b.flight.wait(ctx, name); err != nil {
+		return err
+	}
+	return answer
+}
+
+// holds returns the record of the object without its data, nil if it is absent; and
+// ErrPrecondition unless the condition holds.
+func (b *Backend) holds(name string, c backend.Condition) (*record, error) {
+	r := new(record)
+	held, err := b.load(name, r)
+	switch {
+	case errors.Is(err, backend.ErrNotFound) && c.Absent():
+		return nil, nil
+	case errors.Is(err, backend.ErrNotFound):
+		return nil, backend.ErrPrecondition
+	case err != nil:
+		return nil, err
+	}
+	if err := held.Close(); err != nil {
+		return nil, err
+	}
+	r.data = nil
+	if c.Absent() || !r.version.is(c.Version()) {
+		return nil, backend.ErrPrecondition
+	}
+	return r, nil
+}
+
+// effect puts a record into force, or removes it, for others to see. If it is held up in the
+// very moment, so that the object looks older than it is, it is written once more. The name is
+// locked.
+func (b *Backend) effect(name string, r, old *record) (*write, backend.Stamp, error) {
+	for {
+		var at backend.Stamp
+		if r != nil {
+			r.version, r.modified = b.next(), b.now()
+			at.Version = r.version.text()
+		}
+		w := b.write(name)
+		w.fill(r, old)
+		if w.apply() != nil {
+			return nil, at, w.wait()
+		}
+		at.Time = b.now()
+		if r == nil || at.Time.Sub(r.modified).Abs() <= stampMax {
+			return w, at, nil
+		}
+		if err := w.wait(); err != nil {
+			return nil, at, err
+		}
+	}
+}
+
+// write is a batch for the engine on its way to the disk.
+type write struct {
+	b      *Backend
+	name   string
+	batch  *pebble.Batch
+	flight *flight // nil: nobody waits for the disk
+	err    error   // of apply
+}
+
+func (b *Backend) write(name string) *write {
+	return &write{b: b, name: name, batch: b.db.NewBatch()}
+}
+
+// fill notes what is to become of the object, and of files.
+func (w *write) fill(r, old *record) {
+	if old != nil && old.kind == kindFile && (r == nil || r.file.id != old.file.id) {
+		_ = w.batch.Delete(fileKey(old.file.id), nil)
+	}
+	if r == nil {
+		_ = w.batch.Delete(objectKey(w.name), nil)
+		return
+	}
+	op := w.batch.SetDeferred(1+len(w.name), r.length())
+	op.Key[0] = keyObject
+	copy(op.Key[1:], w.name)
+	r.put(op.Value)
+	_ = op.Finish() // Batches in memory do not fail.
+	if r.kind == kindFile {
+		_ = w.batch.Set(fileKey(r.file.id), nil, nil)
+	}
+}
+
+// apply lets the write take effect. Who has called it must call wait.
+func (w *write) apply() error {
+	if w.b.files.sync {
+		w.flight = w.b.flight.start(w.name)
+	}
+	w.err = w.b.guard(func() error {
+		if w.flight == nil {
+			return w.b.db.Apply(w.batch, pebble.NoSync)
+		}
+		return w.b.db.ApplyNoSyncWait(w.batch, pebble.Sync)
+	})
+	return w.err
+}
+
+// guard notes that a write to the log has failed: none can follow. The engine says so by a
+// panic or an error.
+func (b *Backend) guard(write func() error) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case fatal:
+			err = p
+		default:
+			panic(p)
+		}
+		if err != nil {
+			b.broken.CompareAndSwap(nil, &err)
+		}
+	}()
+	return write()
+}
+
+// wait waits until the disk has the write, if it is to.
+func (w *write) wait() error {
+	if w.flight == nil {
+		return errors.Join(w.err, w.batch.Close())
+	}
+	err := w.err
+	if err == nil {
+		err = w.b.guard(w.batch.SyncWait)
+	}
+	w.b.flight.land(w.name, w.flight, err)
+	if err != nil {
+		return err // The engine may have the batch still.
+	}
+	return w.batch.Close()
+}
