@@ -14,13 +14,15 @@ const (
 	// cacheDefault is how many bytes of blocks are kept in memory.
 	cacheDefault = 64 << 20
 
-	// memTable is the size of a table in memory, in bytes, which limits that of a log. Two may
-	// wait for the disk.
-	memTable = 16 << 20
+	// memTable is the size of a table in memory, in bytes, and about that of a log. There are
+	// up to tablesInMemory of them, and one log more: what they take on the disk is not the
+	// data's share, and what a crash leaves in them is read when the store is opened.
+	memTable       = 4 << 20
+	tablesInMemory = 2
 
 	// separateMin is the size of the smallest value that tables refer to, in bytes, so that a
 	// compaction does not write it once more.
-	separateMin = 1 << 10
+	separateMin = 4 << 10
 
 	// bitsPerKey is what a filter takes in memory for each key, so that nearly no absent one
 	// is looked for in a table.
@@ -33,7 +35,7 @@ func (b *Backend) openEngine(dir string, s settings) (*pebble.DB, error) {
 	defer cache.Unref() // the database keeps it
 	o := &pebble.Options{
 		FS: s.disk, Lock: b.lock, Logger: logger{}, Cache: cache,
-		MemTableSize: memTable, MemTableStopWritesThreshold: 3,
+		MemTableSize: memTable, MemTableStopWritesThreshold: tablesInMemory,
 		// What a newer version of Pebble may do with the directory is decided here.
 		FormatMajorVersion: pebble.FormatValueSeparation,
 	}

@@ -32,6 +32,9 @@ func (b *Backend) get(
 		return backend.Object{}, err
 	}
 	defer b.end()
+	if known != "" && b.unchanged(name, known) {
+		return backend.Object{}, b.answered(ctx, name, backend.ErrNotModified)
+	}
 	for range readTries {
 		o, err = b.readOnce(name, known)
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -45,6 +48,29 @@ func (b *Backend) get(
 		return backend.Object{}, err
 	}
 	return o, err
+}
+
+// unchanged reports whether the object is at a version that somebody knows. Unless it is being
+// written, it notes the version for the next who asks.
+func (b *Backend) unchanged(name string, known backend.Version) bool {
+	hash := b.hash(name)
+	if b.recent.at(hash, name, known) {
+		return true
+	}
+	lock := &b.locks[hash%locks]
+	if !lock.TryLock() {
+		return false
+	}
+	defer lock.Unlock()
+	var r record
+	held, err := b.load(name, &r)
+	if err != nil {
+		return false // The caller finds out why.
+	}
+	_ = held.Close() // The record is good.
+	b.recent.forget(hash, name)
+	b.recent.keep(hash, name, r.version)
+	return r.version.is(known)
 }
 
 // readOnce returns an error that is fs.ErrNotExist if the object's file is gone: then the

@@ -54,9 +54,11 @@ type Backend struct {
 	lock   *pebble.Lock
 	now    func() time.Time
 	files  *files
-	seed   maphash.Seed
-	locks  [locks]sync.Mutex
 	flight flights
+
+	seed   maphash.Seed
+	locks  [locks]sync.Mutex // by the hashes of names
+	recent recent            // an object's entry is written by who has its lock
 
 	// A version is what this Open drew, and a number that no two states have.
 	drawn  [8]byte
@@ -207,10 +209,7 @@ func (b *Backend) next() (v version) {
 	return v
 }
 
-// nameLock is the lock of a name, which others may share.
-func (b *Backend) nameLock(name string) *sync.Mutex {
-	return &b.locks[maphash.String(b.seed, name)%locks]
-}
+func (b *Backend) hash(name string) uint64 { return maphash.String(b.seed, name) }
 
 // Close makes all writes durable, also those of a store that is open with NoSync, and lets
 // another process have the directory. It waits for calls under way; those that follow are

@@ -71,14 +71,19 @@ func (b *Backend) delete(ctx context.Context, name string, v backend.Version) er
 func (b *Backend) replace(
 	ctx context.Context, name string, r *record, c backend.Condition,
 ) (at backend.Stamp, err error) {
-	lock := b.nameLock(name)
+	hash := b.hash(name)
+	lock := &b.locks[hash%locks]
 	lock.Lock()
 	old, err := b.holds(name, c)
 	if err != nil {
 		lock.Unlock()
 		return at, b.answered(ctx, name, err)
 	}
+	b.recent.forget(hash, name)
 	w, at, err := b.effect(name, r, old)
+	if err == nil && r != nil {
+		b.recent.keep(hash, name, r.version)
+	}
 	lock.Unlock()
 	if err == nil {
 		err = w.wait()

@@ -1,0 +1,14 @@
+//go:build !unix
+
+package main
+
+import "os"
+
+// allocated is the length of a file, in bytes.
+func allocated(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
