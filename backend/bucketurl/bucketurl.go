@@ -9,6 +9,9 @@
 //	                           that is absolute or begins with "./" or "../"
 //	mem://name                 the memory of this process: the same name, the same data
 //
+// A program may add schemes of stores in directories, such as pebble:///directory of package
+// pebbleurl, which is a module of its own.
+//
 // A prefix, which may have several parts, keeps the objects below "prefix/", apart
 // from others in the bucket. It makes the names of objects longer, of which stores
 // take up to 1024 bytes: one of more than 33 bytes leaves no room for the longest
@@ -60,15 +63,30 @@ type Bucket struct {
 	close func() error // nil: nothing to close
 }
 
-// Open returns the backend that a URL names. It sends no request to the store: a
-// missing bucket or wrong credentials are errors of the calls. Only the search for
-// credentials may use the network.
+// Scheme is a kind of store in a directory, of which this package need not know: its URLs are
+// name:///directory, or name://./directory.
+type Scheme struct {
+	// Name is that of the scheme, in lower case.
+	Name string
+	// Parameters are the names of those that its URLs may have.
+	Parameters []string
+	// Open opens the store in a directory, and returns what closes it, or nil. Its errors are
+	// shown, and must hold no parameter's value.
+	Open func(
+		ctx context.Context, dir string, p Parameters,
+	) (b backend.Backend, close func() error, err error)
+}
+
+// Open returns the backend that a URL names, by the schemes above and those that are given.
+// It sends no request to the store: a missing bucket or wrong credentials are errors of the
+// calls. Only the search for credentials may use the network. Of a scheme that is given, the
+// errors of its Open are returned.
 //
 // A URL that is malformed, or for which the environment lacks a setting, is a
 // backend.ErrInvalid that says what is allowed; credentials that can't be found or
 // read are a backend.ErrDenied. No error shows a user or a parameter's value.
-func Open(ctx context.Context, url string) (*Bucket, error) {
-	l, err := parse(url)
+func Open(ctx context.Context, url string, more ...Scheme) (*Bucket, error) {
+	l, err := known(more).parse(url)
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", redacted(url), err)
 	}

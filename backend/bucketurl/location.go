@@ -22,21 +22,48 @@ type scheme struct {
 	form       string // of its URLs
 	parameters []string
 	open       func(context.Context, location) (*Bucket, error)
+	// directory says that URLs name directories, and have no prefixes.
+	directory bool
 }
+
+// kinds are the schemes that a URL may have.
+type kinds []scheme
 
 // sendsOnce is a parameter of all clouds.
 const sendsOnce = "sends_once"
 
-var schemes = []scheme{
-	{"gs", "gs://bucket/prefix", []string{"kms_key", sendsOnce}, openGCS},
-	{"azblob", "azblob://container/prefix", []string{"encryption_scope", sendsOnce}, openAzure},
+var schemes = kinds{
+	{"gs", "gs://bucket/prefix", []string{"kms_key", sendsOnce}, openGCS, false},
+	{"azblob", "azblob://container/prefix", []string{"encryption_scope", sendsOnce}, openAzure, false},
 	{"s3", "s3://bucket/prefix", []string{
 		"region", "endpoint", "path_style", "conditional_delete", "kms_key", "consistent",
 		sendsOnce,
-	}, openS3},
-	{"file", "file:///directory", []string{"nosync"}, openFolder},
-	{"mem", "mem://name", nil, openMemory},
+	}, openS3, false},
+	{"file", "file:///directory", []string{"nosync"}, openFolder, true},
+	{"mem", "mem://name", nil, openMemory, false},
 }
+
+// known are the schemes of this package and of others.
+func known(more []Scheme) kinds {
+	all := slices.Clip(schemes)
+	for _, m := range more {
+		all = append(all, scheme{
+			name: m.Name, form: m.Name + ":///directory", parameters: m.Parameters,
+			open: func(ctx context.Context, l location) (*Bucket, error) {
+				b, close, err := m.Open(ctx, l.bucket, l.parameters)
+				if err != nil {
+					return nil, err
+				}
+				return &Bucket{Backend: b, close: close}, nil
+			},
+			directory: true,
+		})
+	}
+	return all
+}
+
+// Parameters are those of a URL, by name.
+type Parameters map[string]string
 
 // location is what a URL says.
 type location struct {
@@ -45,7 +72,7 @@ type location struct {
 	bucket string
 	// prefix ends with "/", or is empty.
 	prefix     string
-	parameters map[string]string
+	parameters Parameters
 }
 
 func invalid(format string, args ...any) error {
@@ -53,28 +80,28 @@ func invalid(format string, args ...any) error {
 }
 
 // parse takes a URL, or a plain path, apart.
-func parse(raw string) (location, error) {
+func (k kinds) parse(raw string) (location, error) {
 	if isPath(raw) {
 		if strings.Contains(raw, "?") {
 			path, _, _ := strings.Cut(raw, "?")
 			return location{}, invalid("a plain path has no parameters: want %s?...", File(path))
 		}
-		return location{scheme: named("file"), bucket: raw}, nil
+		return location{scheme: k.named("file"), bucket: raw}, nil
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
 		return location{}, invalid("%s", fault(err))
 	}
-	l := location{scheme: named(u.Scheme)}
+	l := location{scheme: k.named(u.Scheme)}
 	switch s := l.scheme; {
 	case s.name == "" && u.Opaque != "": // What looks like a scheme may be a user.
-		return l, invalid("want %s, or a path that begins with ./", forms())
+		return l, invalid("want %s, or a path that begins with ./", k.forms())
 	case s.name == "":
-		return l, invalid("scheme %q: want %s, or a path that begins with ./", u.Scheme, forms())
+		return l, invalid("scheme %q: want %s, or a path that begins with ./", u.Scheme, k.forms())
 	case u.User != nil || u.Host != u.Hostname() || u.Fragment != "" || u.Opaque != "":
 		return l, invalid("no user, port or fragment belongs here: want %s", s.form)
 	}
-	if l.scheme.name == "file" {
+	if l.scheme.directory {
 		l.bucket, err = folderPath(u)
 	} else if l.bucket = u.Host; l.bucket == "" {
 		err = invalid("it names no bucket: want %s", l.scheme.form)
@@ -124,18 +151,18 @@ func quoted(name string) string {
 	return strconv.Quote(name)
 }
 
-func named(name string) scheme {
-	i := slices.IndexFunc(schemes, func(s scheme) bool { return s.name == name })
+func (k kinds) named(name string) scheme {
+	i := slices.IndexFunc(k, func(s scheme) bool { return s.name == name })
 	if i < 0 {
 		return scheme{}
 	}
-	return schemes[i]
+	return k[i]
 }
 
 // forms are the forms of all URLs.
-func forms() string {
+func (k kinds) forms() string {
 	var all []string
-	for _, s := range schemes {
+	for _, s := range k {
 		all = append(all, s.form)
 	}
 	return strings.Join(all, ", ")
@@ -166,7 +193,7 @@ func prefix(path string) (string, error) {
 func folderPath(u *url.URL) (string, error) {
 	path := u.Host + u.Path
 	if u.Host != "" && u.Host != "." && u.Host != ".." || path == "" {
-		return "", invalid("want file:///directory or file://./directory")
+		return "", invalid("want %[1]s:///directory or %[1]s://./directory", u.Scheme)
 	}
 	// Of file:///C:/path, Windows wants the part behind the slash.
 	local := filepath.FromSlash(strings.TrimPrefix(path, "/"))
@@ -189,12 +216,12 @@ func File(path string) string {
 }
 
 // parse checks the parameters of a URL.
-func (s scheme) parse(query string) (map[string]string, error) {
+func (s scheme) parse(query string) (Parameters, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return nil, invalid("parameters: %s", fault(err))
 	}
-	parameters := make(map[string]string)
+	parameters := make(Parameters)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
 		case len(s.parameters) == 0:
@@ -210,9 +237,10 @@ func (s scheme) parse(query string) (map[string]string, error) {
 	return parameters, nil
 }
 
-// flag returns the value of a parameter that is true or false.
-func (l location) flag(name string, otherwise bool) (bool, error) {
-	s, ok := l.parameters[name]
+// Flag returns the value of a parameter that is true or false, or the one otherwise if it is not
+// there. Any other value is a backend.ErrInvalid, which does not show it.
+func (p Parameters) Flag(name string, otherwise bool) (bool, error) {
+	s, ok := p[name]
 	if !ok {
 		return otherwise, nil
 	}

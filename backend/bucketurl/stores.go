@@ -45,7 +45,7 @@ func option[T any](l location, name string, make func(bool) T) ([]T, error) {
 	if _, ok := l.parameters[name]; !ok {
 		return nil, nil
 	}
-	value, err := l.flag(name, false)
+	value, err := l.parameters.Flag(name, false)
 	return []T{make(value)}, err
 }
 
@@ -132,7 +132,7 @@ func azureClient(name string, o *container.ClientOptions) (*container.Client, er
 }
 
 func openS3(ctx context.Context, l location) (*Bucket, error) {
-	pathStyle, err := l.flag("path_style", false)
+	pathStyle, err := l.parameters.Flag("path_style", false)
 	if err != nil {
 		return nil, err
 	}
@@ -167,14 +167,14 @@ func (l location) s3Options() ([]s3.Option, error) {
 	if err != nil {
 		return nil, err
 	}
-	conditional, err := l.flag("conditional_delete", true)
+	conditional, err := l.parameters.Flag("conditional_delete", true)
 	if err != nil {
 		return nil, err
 	}
 	if !conditional {
 		options = append(options, s3.WithoutConditionalDelete())
 	}
-	consistent, err := l.flag("consistent", false)
+	consistent, err := l.parameters.Flag("consistent", false)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (l location) place(o *awss3.Options) {
 }
 
 func openFolder(_ context.Context, l location) (*Bucket, error) {
-	noSync, err := l.flag("nosync", false)
+	noSync, err := l.parameters.Flag("nosync", false)
 	if err != nil {
 		return nil, err
 	}

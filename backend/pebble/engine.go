@@ -34,7 +34,7 @@ func (b *Backend) openEngine(dir string, s settings) (*pebble.DB, error) {
 	cache := pebble.NewCache(s.cache)
 	defer cache.Unref() // the database keeps it
 	o := &pebble.Options{
-		FS: s.disk, Lock: b.lock, Logger: logger{}, Cache: cache,
+		FS: vfs.OnDiskFull(s.disk, b.ballast.drop), Lock: b.lock, Logger: logger{}, Cache: cache,
 		MemTableSize: memTable, MemTableStopWritesThreshold: tablesInMemory,
 		// What a newer version of Pebble may do with the directory is decided here.
 		FormatMajorVersion: pebble.FormatValueSeparation,
@@ -60,17 +60,12 @@ func lockDirectory(dir string, disk vfs.FS) (*pebble.Lock, error) {
 	return lock, err
 }
 
-// logger takes what Pebble says: background errors come back as errors of writes that have to
-// wait for them.
+// logger takes what Pebble says: it tries again what it does in the background.
 type logger struct{}
-
-// fatal is what Pebble could not go on after.
-type fatal struct{ error }
 
 func (logger) Infof(string, ...any) {}
 
 func (logger) Errorf(string, ...any) {}
 
-// Fatalf must not return. Of a commit it is caught (Backend.apply); else it ends the process,
-// as Pebble wants it to: what was acknowledged is on the disk.
-func (logger) Fatalf(format string, args ...any) { panic(fatal{fmt.Errorf(format, args...)}) }
+// Fatalf ends the process, as Pebble can't go on, and holds locks.
+func (logger) Fatalf(format string, args ...any) { panic(fmt.Errorf(format, args...)) }

@@ -72,3 +72,16 @@ func failure(call, name string, err error) error {
 func corrupt(name string, err error) error {
 	return &backend.CorruptError{Object: name, Err: err}
 }
+
+// unreadable makes an error of opening the engine backend.ErrCorrupt, unless the file system
+// has refused something.
+func unreadable(err error) error {
+	var (
+		path  *fs.PathError
+		errno syscall.Errno
+	)
+	if errors.As(err, &path) || errors.As(err, &errno) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", backend.ErrCorrupt, err)
+}

@@ -122,7 +122,7 @@ func (b *Backend) discard(id version) {
 	full := len(b.files.trash) >= trashMax
 	b.files.mu.Unlock()
 	if full {
-		_ = b.emptyTrash() // The store is broken then, as the next call says.
+		_ = b.emptyTrash() // What is left goes when the store is opened.
 	}
 }
 
@@ -132,7 +132,7 @@ func (b *Backend) emptyTrash() error {
 	trash := b.files.trash
 	b.files.trash = nil
 	b.files.mu.Unlock()
-	if err := b.guard(func() error { return b.db.LogData(nil, pebble.Sync) }); err != nil {
+	if err := b.db.LogData(nil, pebble.Sync); err != nil {
 		return err
 	}
 	for _, id := range trash {

@@ -10,6 +10,10 @@
 // Large objects are files of their own, written once. All others are written to the log, and
 // later to tables. A Get and a List take no locks; writes of one object follow each other.
 //
+// On a full disk Put is backend.ErrUnavailable, until there is room again; Delete works. Any
+// other failure to write the log, or the list of tables, ends the process by a panic, at the
+// latest with the next write: Pebble can't go on after that.
+//
 // The store's clock is the machine's wall clock. The file system must be local.
 package pebble
 
@@ -56,6 +60,8 @@ type Backend struct {
 	files  *files
 	flight flights
 
+	ballast ballast
+
 	seed   maphash.Seed
 	locks  [locks]sync.Mutex // by the hashes of names
 	recent recent            // an object's entry is written by who has its lock
@@ -64,7 +70,7 @@ type Backend struct {
 	drawn  [8]byte
 	number atomic.Uint64
 
-	broken atomic.Pointer[error] // why writes can't go on
+	broken atomic.Pointer[error] // why the log can't be synced
 	open   sync.RWMutex          // held by calls; Close waits for them
 	closed bool                  // guarded by open
 }
@@ -169,8 +175,11 @@ func open(dir string, s settings) (_ *Backend, err error) {
 }
 
 func (b *Backend) fill(dir string, s settings) (err error) {
+	b.ballast.disk, b.ballast.path = s.disk, s.disk.PathJoin(dir, ballastFile)
+	b.ballast.gone.Store(true)
+	_ = b.ballast.room() // Whoever writes is told.
 	if b.db, err = b.openEngine(dir, s); err != nil {
-		return err
+		return unreadable(err)
 	}
 	if b.files, err = openFiles(s.disk, dir, !s.noSync); err != nil {
 		return err

@@ -33,6 +33,9 @@ func (b *Backend) put(
 		return backend.Stamp{}, fmt.Errorf("%w: %d bytes, at most %d",
 			backend.ErrInvalid, len(data), backend.ObjectMax)
 	}
+	if err := b.ballast.room(); err != nil {
+		return backend.Stamp{}, err
+	}
 	r := record{kind: kindInline, data: data}
 	if len(data) >= fileMin {
 		// So much is not written in vain, unless others write at the same time.
@@ -140,9 +143,7 @@ func (b *Backend) effect(name string, r, old *record) (*write, backend.Stamp, er
 		}
 		w := b.write(name)
 		w.fill(r, old)
-		if w.apply() != nil {
-			return nil, at, w.wait()
-		}
+		w.apply()
 		at.Time = b.now()
 		if r == nil || at.Time.Sub(r.modified).Abs() <= stampMax {
 			return w, at, nil
@@ -186,35 +187,13 @@ func (w *write) fill(r, old *record) {
 }
 
 // apply lets the write take effect. Who has called it must call wait.
-func (w *write) apply() error {
+func (w *write) apply() {
 	if w.b.files.sync {
 		w.flight = w.b.flight.start(w.name)
+		w.err = w.b.db.ApplyNoSyncWait(w.batch, pebble.Sync)
+		return
 	}
-	w.err = w.b.guard(func() error {
-		if w.flight == nil {
-			return w.b.db.Apply(w.batch, pebble.NoSync)
-		}
-		return w.b.db.ApplyNoSyncWait(w.batch, pebble.Sync)
-	})
-	return w.err
-}
-
-// guard notes that a write to the log has failed: none can follow. The engine says so by a
-// panic or an error.
-func (b *Backend) guard(write func() error) (err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case fatal:
-			err = p
-		default:
-			panic(p)
-		}
-		if err != nil {
-			b.broken.CompareAndSwap(nil, &err)
-		}
-	}()
-	return write()
+	w.err = w.b.db.Apply(w.batch, pebble.NoSync)
 }
 
 // wait waits until the disk has the write, if it is to.
@@ -224,7 +203,9 @@ func (w *write) wait() error {
 	}
 	err := w.err
 	if err == nil {
-		err = w.b.guard(w.batch.SyncWait)
+		if err = w.batch.SyncWait(); err != nil {
+			w.b.broken.CompareAndSwap(nil, &err)
+		}
 	}
 	w.b.flight.land(w.name, w.flight, err)
 	if err != nil {

@@ -1,0 +1,73 @@
+package pebbleurl_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/bucketurl"
+	"github.com/strictkv/strictkv/backend/pebble"
+	"github.com/strictkv/strictkv/backend/pebble/pebbleurl"
+)
+
+func ExampleScheme() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	bucket, err := bucketurl.Open(ctx, "pebble://"+filepath.ToSlash(dir), pebbleurl.Scheme())
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = bucket.Put(ctx, "greeting", []byte("hello"), backend.IfAbsent())
+	fmt.Println(err, bucket.Close())
+	// Output: <nil> <nil>
+}
+
+// TestShared: one process may open a URL several times.
+func TestShared(t *testing.T) {
+	dir := filepath.ToSlash(t.TempDir())
+	open := func(parameters string) (*bucketurl.Bucket, error) {
+		return bucketurl.Open(t.Context(), "pebble://"+dir+parameters, pebbleurl.Scheme())
+	}
+	one, err := open("")
+	require.NoError(t, err)
+	two, err := open("?nosync=false")
+	require.NoError(t, err)
+	_, err = one.Put(t.Context(), "name", []byte("data"), backend.IfAbsent())
+	require.NoError(t, err)
+	_, err = open("?nosync=true")
+	require.ErrorIs(t, err, pebble.ErrInUse)
+	require.NoError(t, one.Close())
+	require.NoError(t, one.Close(), "a second time")
+	o, err := two.Get(t.Context(), "name", "")
+	require.NoError(t, err)
+	assert.Equal(t, "data", string(o.Data))
+	require.NoError(t, two.Close())
+	three, err := open("?nosync=true")
+	require.NoError(t, err)
+	require.NoError(t, three.Close())
+}
+
+func TestErrors(t *testing.T) {
+	for url, want := range map[string]string{
+		"pebble:///tmp/x?nosync=maybe": `parameter "nosync": want true or false`,
+		"pebble:///tmp/x?cache=1":      `parameter "cache": pebble has only nosync`,
+		"pebble://host/x":              "want pebble:///directory or pebble://./directory",
+	} {
+		_, err := bucketurl.Open(t.Context(), url, pebbleurl.Scheme())
+		require.ErrorIs(t, err, backend.ErrInvalid)
+		assert.ErrorContains(t, err, want)
+	}
+	_, err := bucketurl.Open(t.Context(), "pebble:///tmp/x")
+	require.ErrorContains(t, err, `scheme "pebble": want`)
+}
