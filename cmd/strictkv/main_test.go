@@ -18,6 +18,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/backend/bucketurl/bucketurltest"
+	"github.com/strictkv/strictkv/backend/pebble/pebbleurl"
 )
 
 var update = flag.Bool("update", false, "write what is printed into what it is compared to")
@@ -30,6 +31,9 @@ func TestMain(m *testing.M) {
 func TestTranscripts(t *testing.T) {
 	t.Run("folder", func(t *testing.T) {
 		transcripts(t, bucketurl.File(filepath.Join(t.TempDir(), "bucket")), true)
+	})
+	t.Run("pebble", func(t *testing.T) {
+		transcripts(t, "pebble://"+filepath.ToSlash(t.TempDir()), true)
 	})
 	for _, s := range bucketurltest.Stores {
 		t.Run(s.Name, func(t *testing.T) { transcripts(t, s.Bucket(t), s.Name == "azuretest") })
@@ -67,6 +71,9 @@ func transcripts(t *testing.T, bucket string, full bool) {
 			e.Setenv("AWS_CONFIG_FILE", os.DevNull)
 			e.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
 			e.Setenv("STRICTKV_BUCKET", bucket)
+			if strings.HasPrefix(bucket, "pebble:") { // which two scripts can't have at once
+				e.Setenv("STRICTKV_BUCKET", bucket+"/"+filepath.Base(e.WorkDir))
+			}
 			e.Setenv("STRICTKV_DB", filepath.Base(e.WorkDir))
 			return nil
 		},
@@ -122,7 +129,7 @@ func object(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: object NAME DATA")
 	}
 	ctx := context.Background()
-	b, err := bucketurl.Open(ctx, ts.Getenv("STRICTKV_BUCKET"))
+	b, err := bucketurl.Open(ctx, ts.Getenv("STRICTKV_BUCKET"), pebbleurl.Scheme())
 	ts.Check(err)
 	defer b.Close()
 	_, err = b.Put(ctx, ts.Getenv("STRICTKV_DB")+"/"+args[0], []byte(args[1]), backend.IfAbsent())
@@ -146,7 +153,7 @@ func rows(ts *testscript.TestScript, neg bool, args []string) {
 // empty is a command of scripts: nothing is left of what probes and benchmarks have written.
 func empty(ts *testscript.TestScript, neg bool, args []string) {
 	ctx := context.Background()
-	b, err := bucketurl.Open(ctx, ts.Getenv("STRICTKV_BUCKET"))
+	b, err := bucketurl.Open(ctx, ts.Getenv("STRICTKV_BUCKET"), pebbleurl.Scheme())
 	ts.Check(err)
 	defer b.Close()
 	page, err := b.List(ctx, backend.ListOptions{Prefix: "strictkv-"})

@@ -27,7 +27,10 @@ const (
 var (
 	adapters = []string{
 		"backend/memory", "backend/folder", "backend/gcs", "backend/azure", "backend/s3",
+		"backend/pebble",
 	}
+	// bundled are those of the library's own module.
+	bundled = adapters[:len(adapters)-1]
 	// public is what a user of the library can import.
 	public = slices.Concat([]string{
 		".", "backend", "backend/bucketurl", "backend/faulty", "backend/simulated", "cache",
@@ -56,6 +59,8 @@ var directions = []row{
 	{"backend/folder", []string{"backend"}, "an adapter knows its store and the contract alone"},
 	{"backend/pebble", []string{"backend", "github.com/cockroachdb/pebble/v2"},
 		"an adapter knows its store and the contract alone"},
+	{"backend/pebble/pebbleurl", []string{"backend", "backend/bucketurl", "backend/pebble"},
+		"a scheme joins two packages that know nothing of each other"},
 	{"backend/internal/wire", []string{"backend"},
 		"what the adapters over HTTP share belongs to none of them"},
 	{"backend/gcs", []string{
@@ -86,11 +91,11 @@ var directions = []row{
 		"backend", "backend/internal/wire",
 		"cloud.google.com/go/storage", "github.com/Azure/azure-sdk-for-go",
 		"github.com/aws/aws-sdk-go-v2",
-	}, adapters...), "the only package that knows several adapters, and makes their clients"},
+	}, bundled...), "the only package that knows several adapters, and makes their clients"},
 	{"backend/bucketurl/bucketurltest", append([]string{
 		"backend", "testing", testify, "backend/bucketurl", "backend/gcs/gcstest",
 		"backend/azure/azuretest", "backend/s3/s3test", "github.com/aws/aws-sdk-go-v2",
-	}, adapters...), "it gives each kind of URL a stand-in"},
+	}, bundled...), "it gives each kind of URL a stand-in"},
 	{"backend/backendtest/faultproxy", []string{"net/http/httptest"},
 		"a network in front of any store knows none"},
 	{"backend/backendtest", []string{"backend", "testing", testify},
@@ -208,14 +213,19 @@ var directions = []row{
 		".", "internal/activity", "internal/dump", "internal/keytext", "internal/loopback",
 	}, "a page shows what users see, and what it needs of the web is in Go"},
 	{"cmd/strictkv", []string{
-		".", "backend", "backend/bucketurl", "cmd/strictkv/...", "internal/keytext", prober,
+		".", "backend", "backend/bucketurl", "backend/pebble/pebbleurl", "cmd/strictkv/...",
+		"internal/keytext", prober,
 		"internal/dump", "internal/activity", "internal/loopback", "github.com/spf13/cobra",
 		"golang.org/x/term", "github.com/schollz/progressbar/v3",
 	}, "an operator's tool stands on what users see; what it prints and reads is in packages"},
 	{"benchmarks/internal/server", []string{
 		"testing", "backend", "backend/bucketurl", "backend/bucketurl/bucketurltest",
-		"benchmarks/internal/bucket", "github.com/fsouza/fake-gcs-server",
+		"backend/pebble/pebbleurl", "benchmarks/internal/bucket", "github.com/fsouza/fake-gcs-server",
 	}, "it starts the stand-ins of the tests for benchmarks"},
+	{"benchmarks/engines", []string{
+		".", "backend/pebble", "benchmarks/internal/report", "golang.org/x/sync",
+		"github.com/cockroachdb/pebble/v2", "github.com/dgraph-io/badger/v4", "go.etcd.io/bbolt",
+	}, "what embedded engines do is compared by their own packages"},
 	{"benchmarks/...", append([]string{
 		"benchmarks/...", "internal/history", "testing", "github.com/HdrHistogram/hdrhistogram-go",
 		"gonum.org/v1/plot", "golang.org/x/sync", "golang.org/x/term",

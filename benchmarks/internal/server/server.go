@@ -13,6 +13,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/backend/bucketurl/bucketurltest"
+	"github.com/strictkv/strictkv/backend/pebble/pebbleurl"
 	"github.com/strictkv/strictkv/benchmarks/internal/bucket"
 )
 
@@ -32,7 +33,7 @@ func (stores) Names() string { return Names() }
 func (stores) Start(t *testing.T, name string) (string, error) { return Start(t, name) }
 
 func (stores) Open(ctx context.Context, url string) (backend.Backend, func() error, error) {
-	b, err := bucketurl.Open(ctx, url)
+	b, err := bucketurl.Open(ctx, url, pebbleurl.Scheme())
 	if err != nil {
 		return nil, nil, err
 	}
