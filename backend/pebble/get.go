@@ -54,23 +54,33 @@ func (b *Backend) get(
 // written, it notes the version for the next who asks.
 func (b *Backend) unchanged(name string, known backend.Version) bool {
 	hash := b.hash(name)
-	if b.recent.at(hash, name, known) {
-		return true
+	if s, ok := b.recent.find(hash, name); ok {
+		return s.version.is(known)
 	}
 	lock := &b.locks[hash%locks]
 	if !lock.TryLock() {
 		return false
 	}
 	defer lock.Unlock()
+	s, err := b.state(hash, name)
+	return err == nil && s.version.is(known) // What the error is the caller finds out.
+}
+
+// state returns what an object is at, and remembers it. The name is locked.
+func (b *Backend) state(hash uint64, name string) (state, error) {
+	if s, ok := b.recent.find(hash, name); ok {
+		return s, nil
+	}
 	var r record
 	held, err := b.load(name, &r)
 	if err != nil {
-		return false // The caller finds out why.
+		return state{}, err
 	}
-	_ = held.Close() // The record is good.
-	b.recent.forget(hash, name)
-	b.recent.keep(hash, name, r.version)
-	return r.version.is(known)
+	if err := held.Close(); err != nil {
+		return state{}, err
+	}
+	b.recent.keep(hash, name, r.state())
+	return r.state(), nil
 }
 
 // readOnce returns an error that is fs.ErrNotExist if the object's file is gone: then the

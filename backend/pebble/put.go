@@ -39,10 +39,10 @@ func (b *Backend) put(
 	r := record{kind: kindInline, data: data}
 	if len(data) >= fileMin {
 		// So much is not written in vain, unless others write at the same time.
-		if _, err := b.holds(name, c); err != nil {
+		err := b.allows(name, c)
+		if err != nil {
 			return backend.Stamp{}, b.answered(ctx, name, err)
 		}
-		var err error
 		r = record{kind: kindFile}
 		if r.file, err = b.files.write(b.next(), data); err != nil {
 			return backend.Stamp{}, err
@@ -77,7 +77,7 @@ func (b *Backend) replace(
 	hash := b.hash(name)
 	lock := &b.locks[hash%locks]
 	lock.Lock()
-	old, err := b.holds(name, c)
+	old, err := b.holds(hash, name, c)
 	if err != nil {
 		lock.Unlock()
 		return at, b.answered(ctx, name, err)
@@ -85,7 +85,7 @@ func (b *Backend) replace(
 	b.recent.forget(hash, name)
 	w, at, err := b.effect(name, r, old)
 	if err == nil && r != nil {
-		b.recent.keep(hash, name, r.version)
+		b.recent.keep(hash, name, r.state())
 	}
 	lock.Unlock()
 	if err == nil {
@@ -94,8 +94,8 @@ func (b *Backend) replace(
 	if err != nil {
 		return backend.Stamp{}, fmt.Errorf("%w: %w", backend.ErrOutcomeUnknown, err)
 	}
-	if old != nil && old.kind == kindFile {
-		b.discard(old.file.id)
+	if old != nil {
+		b.discard(old.id)
 	}
 	return at, nil
 }
@@ -108,11 +108,20 @@ func (b *Backend) answered(ctx context.Context, name string, answer error) error
 	return answer
 }
 
-// holds returns the record of the object without its data, nil if it is absent; and
-// ErrPrecondition unless the condition holds.
-func (b *Backend) holds(name string, c backend.Condition) (*record, error) {
-	r := new(record)
-	held, err := b.load(name, r)
+// allows returns ErrPrecondition unless the condition holds at this moment.
+func (b *Backend) allows(name string, c backend.Condition) error {
+	hash := b.hash(name)
+	lock := &b.locks[hash%locks]
+	lock.Lock()
+	defer lock.Unlock()
+	_, err := b.holds(hash, name, c)
+	return err
+}
+
+// holds returns the file of the object, nil if it has none; and ErrPrecondition unless the
+// condition holds. The name is locked.
+func (b *Backend) holds(hash uint64, name string, c backend.Condition) (*content, error) {
+	s, err := b.state(hash, name)
 	switch {
 	case errors.Is(err, backend.ErrNotFound) && c.Absent():
 		return nil, nil
@@ -120,21 +129,16 @@ func (b *Backend) holds(name string, c backend.Condition) (*record, error) {
 		return nil, backend.ErrPrecondition
 	case err != nil:
 		return nil, err
-	}
-	if err := held.Close(); err != nil {
-		return nil, err
-	}
-	r.data = nil
-	if c.Absent() || !r.version.is(c.Version()) {
+	case c.Absent() || !s.version.is(c.Version()):
 		return nil, backend.ErrPrecondition
 	}
-	return r, nil
+	return s.file, nil
 }
 
 // effect puts a record into force, or removes it, for others to see. If it is held up in the
 // very moment, so that the object looks older than it is, it is written once more. The name is
-// locked.
-func (b *Backend) effect(name string, r, old *record) (*write, backend.Stamp, error) {
+// locked, and old is the file that goes.
+func (b *Backend) effect(name string, r *record, old *content) (*write, backend.Stamp, error) {
 	for {
 		var at backend.Stamp
 		if r != nil {
@@ -168,9 +172,9 @@ func (b *Backend) write(name string) *write {
 }
 
 // fill notes what is to become of the object, and of files.
-func (w *write) fill(r, old *record) {
-	if old != nil && old.kind == kindFile && (r == nil || r.file.id != old.file.id) {
-		_ = w.batch.Delete(fileKey(old.file.id), nil)
+func (w *write) fill(r *record, old *content) {
+	if old != nil {
+		_ = w.batch.Delete(fileKey(old.id), nil)
 	}
 	if r == nil {
 		_ = w.batch.Delete(objectKey(w.name), nil)

@@ -1,16 +1,12 @@
 package pebble
 
-import (
-	"sync/atomic"
-
-	"github.com/strictkv/strictkv/backend"
-)
+import "sync/atomic"
 
 // recentMax is how many names recent has at most. Each takes some 100 bytes and its length.
 const recentMax = 1 << 16
 
-// recent has the versions of objects that were written or read not long ago, so that who knows
-// an object is told that it has not changed without asking the engine. It is a table with two
+// recent has the versions of objects that were written or read not long ago, so that neither a
+// condition nor a reader who knows the object needs to ask the engine. It is a table with two
 // places for each hash of a name, which others share.
 //
 // What it has of a name is so: the entry is made, and taken away before the object changes,
@@ -19,8 +15,14 @@ type recent [recentMax]atomic.Pointer[entry]
 
 // entry is immutable.
 type entry struct {
-	name    string
+	name string
+	state
+}
+
+// state is what an object is at.
+type state struct {
 	version version
+	file    *content // nil: it has none
 }
 
 // places are where a name's entry may be.
@@ -28,22 +30,22 @@ func (r *recent) places(hash uint64) [2]*atomic.Pointer[entry] {
 	return [...]*atomic.Pointer[entry]{&r[hash%recentMax], &r[(hash>>32)%recentMax]}
 }
 
-// at reports whether the object is certainly at a version that somebody knows.
-func (r *recent) at(hash uint64, name string, known backend.Version) bool {
+// find returns the object's state, if there is an entry of it.
+func (r *recent) find(hash uint64, name string) (state, bool) {
 	for _, place := range r.places(hash) {
 		if e := place.Load(); e != nil && e.name == name {
-			return e.version.is(known)
+			return e.state, true
 		}
 	}
-	return false
+	return state{}, false
 }
 
-// keep notes the version of an object that has no entry.
-func (r *recent) keep(hash uint64, name string, v version) {
-	e := &entry{name, v}
+// keep notes the state of an object that has no entry.
+func (r *recent) keep(hash uint64, name string, s state) {
+	e := &entry{name, s}
 	places := r.places(hash)
 	if !places[0].CompareAndSwap(nil, e) && !places[1].CompareAndSwap(nil, e) {
-		places[v[len(v)-1]%2].Store(e)
+		places[s.version[len(s.version)-1]%2].Store(e)
 	}
 }
 

@@ -70,6 +70,16 @@ type content struct {
 	sum  uint32
 }
 
+// state is what the object is at.
+func (r *record) state() state {
+	s := state{version: r.version}
+	if r.kind == kindFile {
+		file := r.file
+		s.file = &file
+	}
+	return s
+}
+
 // size is that of the data, in bytes.
 func (r *record) size() int64 {
 	if r.kind == kindFile {
