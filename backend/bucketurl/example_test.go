@@ -8,6 +8,7 @@ import (
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/bucketurl"
+	"github.com/strictkv/strictkv/backend/memory"
 )
 
 // The databases in a bucket are closed before it is.
@@ -48,4 +49,26 @@ func ExampleBucket_Within() {
 	}
 	fmt.Printf("%s\n", o.Data)
 	// Output: hello
+}
+
+// A scheme of a program's own has parameters that are true or false.
+func ExampleParameters_Flag() {
+	scheme := bucketurl.Scheme{
+		Name: "heap", Parameters: []string{"fast"},
+		Open: func(_ context.Context, dir string, p bucketurl.Parameters) (
+			backend.Backend, func() error, error,
+		) {
+			fast, err := p.Flag("fast", false)
+			fmt.Println(dir, fast, err)
+			return memory.New(), nil, err
+		},
+	}
+	bucket, err := bucketurl.Open(context.Background(), "heap:///data?fast=true", scheme)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(bucket.Close())
+	// Output:
+	// /data true <nil>
+	// <nil>
 }

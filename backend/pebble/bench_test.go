@@ -15,7 +15,9 @@ import (
 // BenchmarkPut replaces objects of 1 KiB, each goroutine its own.
 func BenchmarkPut(b *testing.B) {
 	for _, goroutines := range []int{1, 8, 64} {
-		b.Run(fmt.Sprintf("Sync/%d", goroutines), func(b *testing.B) { benchmarkPut(b, goroutines) })
+		b.Run(fmt.Sprintf("Sync/%d", goroutines), func(b *testing.B) {
+			benchmarkPut(b, goroutines)
+		})
 		b.Run(fmt.Sprintf("NoSync/%d", goroutines), func(b *testing.B) {
 			benchmarkPut(b, goroutines, pebble.NoSync())
 		})
@@ -28,7 +30,8 @@ func benchmarkPut(b *testing.B, goroutines int, options ...pebble.Option) {
 	b.SetParallelism(goroutines) // for each processor
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
-		name, data, c := fmt.Sprintf("db/c/%d", next.Add(1)), make([]byte, 1<<10), backend.IfAbsent()
+		name, data := fmt.Sprintf("db/c/%d", next.Add(1)), make([]byte, 1<<10)
+		c := backend.IfAbsent()
 		for pb.Next() {
 			at, err := store.Put(b.Context(), name, data, c)
 			require.NoError(b, err)
@@ -84,7 +87,10 @@ func BenchmarkGet(b *testing.B) {
 			want  error
 		}{
 			{"Data", func(int) backend.Version { return "" }, nil},
-			{"NotModified", func(i int) backend.Version { return versions[i] }, backend.ErrNotModified},
+			{
+				"NotModified", func(i int) backend.Version { return versions[i] },
+				backend.ErrNotModified,
+			},
 		} {
 			b.Run(fmt.Sprintf("%s/%d", x.name, size), func(b *testing.B) {
 				b.ReportAllocs()

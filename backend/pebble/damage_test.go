@@ -50,7 +50,9 @@ func TestDamagedFile(t *testing.T) {
 // TestUnknownKind: what a newer program has written is listed as damaged, and stays.
 func TestUnknownKind(t *testing.T) {
 	b := open(t, t.TempDir())
-	for _, value := range []string{"", "short", strings.Repeat("\x09", 60), "\x02" + strings.Repeat("x", 40)} {
+	for _, value := range []string{
+		"", "short", strings.Repeat("\x09", 60), "\x02" + strings.Repeat("x", 40),
+	} {
 		require.NoError(t, b.SetValue("name", []byte(value)))
 		_, err := b.Get(t.Context(), "name", "")
 		require.ErrorIs(t, err, backend.ErrCorrupt)

@@ -220,7 +220,8 @@ var directions = []row{
 	}, "an operator's tool stands on what users see; what it prints and reads is in packages"},
 	{"benchmarks/internal/server", []string{
 		"testing", "backend", "backend/bucketurl", "backend/bucketurl/bucketurltest",
-		"backend/pebble/pebbleurl", "benchmarks/internal/bucket", "github.com/fsouza/fake-gcs-server",
+		"backend/pebble/pebbleurl", "benchmarks/internal/bucket",
+		"github.com/fsouza/fake-gcs-server",
 	}, "it starts the stand-ins of the tests for benchmarks"},
 	{"benchmarks/engines", []string{
 		".", "backend/pebble", "benchmarks/internal/report", "golang.org/x/sync",
