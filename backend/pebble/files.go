@@ -18,6 +18,9 @@ const (
 	// filesDir is the directory of large objects, in that of the store.
 	filesDir = "objects"
 
+	// chunkSize is how much of a file is written at once, in bytes.
+	chunkSize = 256 << 10
+
 	// trashMax is how many files may wait to be removed for the log to be synced.
 	trashMax = 16
 )
@@ -65,7 +68,13 @@ func (f *files) fill(id version, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(data)
+	// A vfs.File may change what it is given to write, and the data are the caller's.
+	buf := make([]byte, 0, chunkSize)
+	for chunk := range slices.Chunk(data, chunkSize) {
+		if _, err = file.Write(append(buf, chunk...)); err != nil {
+			break
+		}
+	}
 	if err == nil && f.sync {
 		err = file.Sync()
 	}

@@ -70,7 +70,8 @@ func program(ctx context.Context, args []string, out, progress io.Writer) (err e
 		return err
 	}
 	table := medians(rows)
-	if err := report.Show(to, "", table); err != nil || *dir == "" {
+	err = errors.Join(report.Table(out, entries(rows)), report.Save(to, "", table))
+	if err != nil || *dir == "" {
 		return err
 	}
 	return report.InsertTable(*dir, "engines", table)
@@ -126,12 +127,36 @@ func medians(rows []row) []line {
 	return lines
 }
 
+// entry is one figure of the table on a terminal.
+type entry struct {
+	What   string  `json:"what" show:"title"`
+	Engine string  `json:"engine"`
+	Figure float64 `json:"figure"`
+	Unit   string  `json:"unit"`
+}
+
+// entries are the medians of all rounds, together what is to be compared.
+func entries(rows []row) (all []entry) {
+	for _, l := range medians(rows) {
+		for _, k := range kinds {
+			if f := median(rows, l.What, k.name); f != 0 {
+				all = append(all, entry{l.What, k.name, f, l.Unit})
+			}
+		}
+	}
+	return all
+}
+
+// median is that of the figures of an engine, 0 if there is none.
 func median(rows []row, what, engine string) float64 {
 	var figures []float64
 	for _, r := range rows {
 		if r.What == what && r.Engine == engine {
 			figures = append(figures, r.Figure)
 		}
+	}
+	if len(figures) == 0 {
+		return 0
 	}
 	slices.Sort(figures)
 	return figures[len(figures)/2]
