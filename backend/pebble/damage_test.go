@@ -69,7 +69,8 @@ func TestUnknownKind(t *testing.T) {
 
 // TestGolden: what was written once can be read, in every later version.
 func TestGolden(t *testing.T) {
-	b := open(t, t.TempDir())
+	dir := t.TempDir()
+	b := open(t, dir)
 	value, err := hex.DecodeString("01" + "000102030405060708090a0b0c0d0e0f" +
 		"16345785d8a00000" + hex.EncodeToString([]byte("data")))
 	require.NoError(t, err)
@@ -79,6 +80,16 @@ func TestGolden(t *testing.T) {
 	assert.Equal(t, "data", string(o.Data))
 	assert.EqualValues(t, "000102030405060708090a0b0c0d0e0f", o.Version)
 	assert.EqualValues(t, 1.6e18, o.Modified.UnixNano())
+
+	// A large object: its file, 300 000 bytes, their checksum.
+	value, err = hex.DecodeString("02" + "000102030405060708090a0b0c0d0e0f" + "16345785d8a00000" +
+		"101112131415161718191a1b1c1d1e1f" + "00000000000493e0" + "c1fb1058")
+	require.NoError(t, err)
+	require.NoError(t, b.SetValue("name", value))
+	data := make([]byte, 300_000)
+	file := filepath.Join(dir, "objects", "101112131415161718191a1b1c1d1e1f")
+	require.NoError(t, os.WriteFile(file, data, 0o600))
+	assert.Equal(t, data, read(t, b, "name"))
 }
 
 // TestOrphans: what a crash has left without a record goes, what is not ours stays.

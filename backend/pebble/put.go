@@ -202,17 +202,15 @@ func (w *write) apply() {
 
 // wait waits until the disk has the write, if it is to.
 func (w *write) wait() error {
-	if w.flight == nil {
-		return errors.Join(w.err, w.batch.Close())
-	}
 	err := w.err
-	if err == nil {
-		if err = w.batch.SyncWait(); err != nil {
-			w.b.broken.CompareAndSwap(nil, &err)
+	if w.flight != nil {
+		if err == nil {
+			err = w.batch.SyncWait()
 		}
+		w.b.flight.land(w.name, w.flight, err)
 	}
-	w.b.flight.land(w.name, w.flight, err)
 	if err != nil {
+		w.b.broken.CompareAndSwap(nil, &err)
 		return err // The engine may have the batch still.
 	}
 	return w.batch.Close()
