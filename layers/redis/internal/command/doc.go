@@ -35,7 +35,7 @@
 // Small collection values are encoded by pure functions, in a file of their own beside the
 // commands, with golden files and a fuzzed decoder. Above named limits (package keys: SmallMax,
 // SmallElements) they become large: NewLarge makes the header, Elements reads and writes elements,
-// Elements.Sub is a collection beside them for an order or an index, Tx.Set writes the header:
+// Elements.Order is a collection beside them for what is in another order, Tx.Set writes the header:
 // when the value becomes large, and when what Entry.Header holds changes. A transaction writes
 // 1000 keys at most. So a command that would write more than keys.WritesMax elements of a large
 // value replies keys.ErrTooMany; and a value that one command has brought above the limits with

@@ -148,9 +148,9 @@ func (x *Elements) changed() error {
 // Changed tells those who watch the key that its elements change. Write and Delete do so, too.
 func (x *Elements) Changed() error { return x.changed() }
 
-// Sub is a collection beside the elements, for what a kind keeps there, such as an index. Who
+// Order is a collection beside the elements, for a kind that keeps them in another order, too. Who
 // writes to it calls Changed before. It goes when the elements go.
-func (x *Elements) Sub(name string) *strictkv.Collection { return x.in.Collection([]byte(name)) }
+func (x *Elements) Order() *strictkv.Collection { return x.in.Collection([]byte("order")) }
 
 // Element is one of a large value.
 type Element struct{ Name, Value []byte }

@@ -15,6 +15,9 @@ type Space struct {
 	numbered [Databases]*strictkv.Collection
 	large    *strictkv.Collection
 	left     *strictkv.Collection
+
+	// Cursors are those of SCAN and its like.
+	Cursors Cursors
 }
 
 // NewSpace is the space below a collection.

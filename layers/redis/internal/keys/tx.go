@@ -18,7 +18,7 @@ const (
 		"ERR more than 900 elements of a large value can't be changed at once")
 	ErrNameTooLong = resp.Error("ERR key or field is longer than 65536 bytes")
 	ErrTooLong     = resp.Error(
-		"ERR string exceeds maximum allowed size (64 MiB less 64 KiB)")
+		"ERR string exceeds maximum allowed size (proto-max-bulk-len)")
 )
 
 // Tx is one run of a transaction, in one database. It is not safe for concurrent use.
@@ -173,6 +173,15 @@ func (t *Tx) Set(name []byte, e Entry) error {
 	return t.put(name, e)
 }
 
+// Put is Set, but of a value that is due already it deletes the key.
+func (t *Tx) Put(name []byte, e Entry) error {
+	if e.due(t.now) {
+		_, err := t.Delete(name)
+		return err
+	}
+	return t.Set(name, e)
+}
+
 // put is Set of a key whose old value is known to have no elements, or the same.
 func (t *Tx) put(name []byte, e Entry) error {
 	if len(name) > NameMax {
@@ -221,3 +230,6 @@ func (t *Tx) Move(name []byte, n int, to []byte) error {
 	}
 	return there.own(&e, to)
 }
+
+// Cursors are those of the server.
+func (t *Tx) Cursors() *Cursors { return &t.space.Cursors }

@@ -5,24 +5,6 @@ import (
 	"github.com/strictkv/strictkv/layers/redis/internal/keys"
 )
 
-// reply writes a string, or that there is none.
-func reply(c *command.Call, e *keys.Entry) {
-	if e.Absent() {
-		c.Out.Null()
-		return
-	}
-	c.Out.Bulk(e.Body)
-}
-
-func get(c *command.Call) error {
-	e, err := c.Value(c.Args[1], keys.String)
-	if err != nil {
-		return err
-	}
-	reply(c, &e)
-	return nil
-}
-
 func set(c *command.Call) error {
 	o, err := parseSet(c)
 	if err != nil {
@@ -41,7 +23,7 @@ func set(c *command.Call) error {
 		if o.keep {
 			e.Expires = old.Expires
 		}
-		if err := write(c, c.Args[1], e); err != nil {
+		if err := c.Put(c.Args[1], e); err != nil {
 			return err
 		}
 	}
@@ -54,15 +36,6 @@ func set(c *command.Call) error {
 		c.Out.Status("OK")
 	}
 	return nil
-}
-
-// write sets a value, or deletes the key if that is due already.
-func write(c *command.Call, key []byte, e keys.Entry) error {
-	if e.Expires != 0 && e.Expires <= c.Now() {
-		_, err := c.Delete(key)
-		return err
-	}
-	return c.Set(key, e)
 }
 
 // setOptions are those of SET.
@@ -97,4 +70,106 @@ func parseSet(c *command.Call) (o setOptions, err error) {
 		}
 	}
 	return o, nil
+}
+
+func setnx(c *command.Call) error {
+	old, err := c.Get(c.Args[1])
+	if err != nil {
+		return err
+	}
+	if !old.Absent() {
+		c.Out.Int(0)
+		return nil
+	}
+	if err := c.Set(c.Args[1], keys.Entry{Kind: keys.String, Body: c.Args[2]}); err != nil {
+		return err
+	}
+	c.Out.Int(1)
+	return nil
+}
+
+func setex(c *command.Call) error { return setUntil(c, "setex", command.Seconds) }
+
+func psetex(c *command.Call) error { return setUntil(c, "psetex", command.Milliseconds) }
+
+func setUntil(c *command.Call, name string, u command.Unit) error {
+	at, err := c.Expiry(name, 2, u)
+	if err != nil {
+		return err
+	}
+	e := keys.Entry{Kind: keys.String, Body: c.Args[3], Expires: at}
+	if err := c.Put(c.Args[1], e); err != nil {
+		return err
+	}
+	c.Out.Status("OK")
+	return nil
+}
+
+func getset(c *command.Call) error {
+	old, err := c.Value(c.Args[1], keys.String)
+	if err != nil {
+		return err
+	}
+	if err := c.Set(c.Args[1], keys.Entry{Kind: keys.String, Body: c.Args[2]}); err != nil {
+		return err
+	}
+	reply(c, &old)
+	return nil
+}
+
+func mset(c *command.Call) error {
+	if len(c.Args)%2 == 0 {
+		return command.WrongNumber("mset")
+	}
+	for i := 1; i < len(c.Args); i += 2 {
+		if err := fits(c.Args[i], c.Args[i+1]); err != nil {
+			return err
+		}
+	}
+	for i := 1; i < len(c.Args); i += 2 {
+		e := keys.Entry{Kind: keys.String, Body: c.Args[i+1]}
+		if err := c.Set(c.Args[i], e); err != nil {
+			return err
+		}
+	}
+	c.Out.Status("OK")
+	return nil
+}
+
+// fits tells what is wrong with a key and a value before any of several is written.
+func fits(name, value []byte) error {
+	switch {
+	case len(name) > keys.NameMax:
+		return keys.ErrNameTooLong
+	case len(value) > keys.StringMax:
+		return keys.ErrTooLong
+	}
+	return nil
+}
+
+func msetnx(c *command.Call) error {
+	if len(c.Args)%2 == 0 {
+		return command.WrongNumber("msetnx")
+	}
+	for i := 1; i < len(c.Args); i += 2 {
+		if err := fits(c.Args[i], c.Args[i+1]); err != nil {
+			return err
+		}
+		e, err := c.Get(c.Args[i])
+		if err != nil {
+			return err
+		}
+		if !e.Absent() {
+			c.Out.Int(0)
+			return nil
+		}
+	}
+	for i := 1; i < len(c.Args); i += 2 {
+		e := keys.Entry{Kind: keys.String, Body: c.Args[i+1]}
+		if err := c.Set(c.Args[i], e); err != nil {
+			return err
+		}
+	}
+	c.Out.Int(1)
+	return nil
 }
