@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"time"
 
@@ -90,7 +89,10 @@ func (a *app) serveRedis(ctx context.Context, f *redisFlags) (err error) {
 
 // untilEnd serves until ctx ends, and then lets clients finish.
 func (a *app) untilEnd(ctx context.Context, s *redis.Server, address string) error {
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	ln, err := s.Listen(ctx, address)
+	if errors.Is(err, redis.ErrNoPassword) {
+		err = fmt.Errorf("%w: --listen: %w", errUsage, err)
+	}
 	if err != nil {
 		return err
 	}

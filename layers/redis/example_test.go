@@ -76,6 +76,26 @@ func ExampleServer_Serve() {
 	// Output: true
 }
 
+func ExampleServer_Listen() {
+	db, err := strictkv.Open(context.Background(), "example", memory.New())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := redis.NewServer(db, redis.Options{Users: map[string]string{"default": "secret"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ln, err := s.Listen(context.Background(), ":0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(ln.Addr().Network(), ln.Close())
+	// Output: tcp <nil>
+}
+
 func ExampleServer_Shutdown() {
 	err := served(redis.Options{}, func(s *redis.Server, c net.Conn) {
 		fmt.Println(s.Shutdown(context.Background()))

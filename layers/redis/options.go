@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/layers/redis/internal/keys"
 )
 
 // Defaults of Options, and limits.
@@ -97,6 +99,17 @@ func (o Options) withDefaults() (Options, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o, nil
+}
+
+// settings are what CONFIG GET tells, under the names of Redis.
+func (o Options) settings() map[string]string {
+	return map[string]string{
+		"appendfsync": "always", "appendonly": "yes", "save": "", "maxmemory": "0",
+		"maxmemory-policy": "noeviction", "databases": strconv.Itoa(keys.Databases),
+		"maxclients":         strconv.Itoa(o.ClientsMax),
+		"timeout":            strconv.FormatInt(int64(o.IdleTimeout/time.Second), 10),
+		"proto-max-bulk-len": strconv.Itoa(keys.StringMax),
+	}
 }
 
 func or[T comparable](value, otherwise T) T {

@@ -58,7 +58,7 @@ func NewServer(db *strictkv.DB, o Options) (*Server, error) {
 	s.shared = &session.Shared{
 		Space: keys.NewSpace(db.Collection([]byte(o.Root))), Table: table, Log: o.Logger,
 		Staleness: o.MaxStaleness, Timeout: o.CommandTimeout, Stats: &s.stats,
-		Directory: directory{s}, Started: time.Now(),
+		Directory: directory{s}, Started: time.Now(), Settings: o.settings(),
 	}
 	if len(o.Users) > 0 {
 		s.shared.Admit = newUsers(o.Users).admit
@@ -66,12 +66,33 @@ func NewServer(db *strictkv.DB, o Options) (*Server, error) {
 	return s, nil
 }
 
+// Listen is a listener for Serve, at a TCP address such as "127.0.0.1:6389". It returns
+// ErrNoPassword where Serve would.
+func (s *Server) Listen(ctx context.Context, address string) (net.Listener, error) {
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if err := s.allows(ln); err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	return ln, nil
+}
+
+// allows tells why a listener can't be served.
+func (s *Server) allows(ln net.Listener) error {
+	if s.shared.Admit == nil && !private(ln.Addr()) {
+		return fmt.Errorf("listen on %s: %w", ln.Addr(), ErrNoPassword)
+	}
+	return nil
+}
+
 // Serve accepts clients until Shutdown, and returns ErrServerClosed then. It closes the listener.
 // Other errors: ErrNoPassword, and the listener's.
 func (s *Server) Serve(ln net.Listener) error {
 	defer ln.Close()
-	if s.shared.Admit == nil && !private(ln.Addr()) {
-		return fmt.Errorf("serve %s: %w", ln.Addr(), ErrNoPassword)
+	if err := s.allows(ln); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	if s.closed {

@@ -39,10 +39,13 @@ func plain(key []byte) bool { return key[0] >= firstByte }
 // Prefix is the range of stored keys in which those are whose plain names begin with p. Hashed ones
 // are in Hashed.
 func Prefix(p []byte) strictkv.Range {
-	if len(p) == 0 {
+	switch {
+	case len(p) == 0:
 		return strictkv.Range{From: []byte{firstByte}}
+	case p[0] < firstByte: // none
+		return strictkv.Range{From: []byte{firstByte}, To: []byte{firstByte}}
 	}
-	return strictkv.Prefix(p)
+	return strictkv.Prefix(p[:min(len(p), plainMax)])
 }
 
 // Hashed is the range of the stored keys that are hashes.

@@ -24,6 +24,10 @@ func init() {
 		"reset": (*Session).doReset, "time": (*Session).doTime,
 		"multi": (*Session).doMulti, "exec": (*Session).doExec, "discard": (*Session).doDiscard,
 		"watch": (*Session).doWatch, "unwatch": (*Session).doUnwatch,
+		"keys": (*Session).doKeys, "dbsize": (*Session).doSize, "scan": (*Session).doScan,
+		"randomkey": (*Session).doRandom, "flushdb": (*Session).doFlush,
+		"flushall": (*Session).doFlushAll, "client": (*Session).doClient,
+		"info": (*Session).doInfo, "config": (*Session).doConfig, "command": (*Session).doCommand,
 	}
 }
 
@@ -42,7 +46,19 @@ var Commands = []command.Command{
 	{Name: "discard", Arity: 1, Flags: multiFlags | command.Fast},
 	{Name: "watch", Arity: -2, Flags: multiFlags | command.Fast, First: 1, Last: -1, Step: 1},
 	{Name: "unwatch", Arity: 1, Flags: multiFlags | command.Fast},
+	{Name: "keys", Arity: 2, Flags: command.ReadOnly | command.NoMulti},
+	{Name: "dbsize", Arity: 1, Flags: command.ReadOnly | command.Fast | command.NoMulti},
+	{Name: "scan", Arity: -2, Flags: command.ReadOnly | command.NoMulti},
+	{Name: "randomkey", Arity: 1, Flags: command.ReadOnly | command.NoMulti},
+	{Name: "flushdb", Arity: -1, Flags: command.Write | command.NoMulti},
+	{Name: "flushall", Arity: -1, Flags: command.Write | command.NoMulti},
+	{Name: "client", Arity: -2, Flags: telling},
+	{Name: "info", Arity: -1, Flags: command.Loading | command.Stale},
+	{Name: "config", Arity: -2, Flags: command.Admin | telling},
+	{Name: "command", Arity: -1, Flags: command.Loading | command.Stale},
 }
+
+const telling = command.NoScript | command.Loading | command.Stale
 
 const multiFlags = command.NoScript | command.Loading | command.Stale
 

@@ -52,6 +52,7 @@ func (s *Session) doMulti(_ context.Context, _ [][]byte) error {
 		return resp.Error("ERR MULTI calls can not be nested")
 	}
 	s.multi = true
+	s.queued.Store(0)
 	s.out.Status("OK")
 	return nil
 }
@@ -68,6 +69,7 @@ func (s *Session) doDiscard(_ context.Context, _ [][]byte) error {
 // forget ends MULTI, and what is watched.
 func (s *Session) forget() {
 	s.multi, s.aborted, s.queue, s.watches = false, false, nil, nil
+	s.queued.Store(-1)
 }
 
 func (s *Session) doWatch(ctx context.Context, args [][]byte) error {

@@ -47,8 +47,6 @@ type Shared struct {
 	Started time.Time
 	// Port is the one it listens on; 0 if there is none.
 	Port int
-
-	cursors cursors
 }
 
 // Directory knows the sessions of a server.
@@ -98,7 +96,11 @@ type Session struct {
 	queue   []call
 	watches []watched
 
-	info  atomic.Pointer[Info]
+	info   atomic.Pointer[Info]
+	active atomic.Int64 // nanoseconds since 1970
+	last   atomic.Pointer[command.Command]
+	queued atomic.Int64
+
 	calls []call // reused
 }
 
@@ -113,7 +115,9 @@ type call struct {
 func New(shared *Shared, out *resp.Writer, info Info) *Session {
 	s := &Session{shared: shared, out: out, admitted: shared.Admit == nil}
 	out.Version = 2
-	info.Queued, info.Version = -1, 2
+	info.Version = 2
+	s.queued.Store(-1)
+	s.active.Store(info.Begun.UnixNano())
 	if s.admitted {
 		info.User = defaultUser
 	}
@@ -124,7 +128,14 @@ func New(shared *Shared, out *resp.Writer, info Info) *Session {
 const defaultUser = "default"
 
 // Info is what the session tells of itself. It may be called by any goroutine.
-func (s *Session) Info() Info { return *s.info.Load() }
+func (s *Session) Info() Info {
+	i := *s.info.Load()
+	i.Active, i.Queued = time.Unix(0, s.active.Load()), int(s.queued.Load())
+	if c := s.last.Load(); c != nil {
+		i.Last = c.Name
+	}
+	return i
+}
 
 // tell changes what Info returns.
 func (s *Session) tell(f func(*Info)) {
@@ -143,6 +154,7 @@ func (s *Session) Closing() bool { return s.closing }
 // transaction where they can. It returns how many it has run: less than all if the replies are to
 // be sent before the others.
 func (s *Session) Do(ctx context.Context, batch [][][]byte) int {
+	s.active.Store(time.Now().UnixNano())
 	for done := 0; done < len(batch); {
 		if s.closing || s.out.Len() >= repliesMax {
 			return done
@@ -172,6 +184,7 @@ func (s *Session) Do(ctx context.Context, batch [][][]byte) int {
 // prepare finds the command, and what is wrong with the call before it runs.
 func (s *Session) prepare(args [][]byte) call {
 	c := call{command: s.shared.Table.Find(args[0]), args: args}
+	s.last.Store(c.command)
 	switch {
 	case c.command == nil:
 		c.err = command.Unknown(args)
@@ -202,6 +215,7 @@ func (s *Session) one(ctx context.Context, c call) {
 	switch {
 	case s.multi && !immediate(c):
 		s.enqueue(c)
+		s.queued.Store(int64(len(s.queue)))
 	case c.err != nil:
 		s.fail(c.err)
 	case c.command.Run != nil:
