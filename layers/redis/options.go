@@ -109,6 +109,11 @@ func (o Options) settings() map[string]string {
 		"maxclients":         strconv.Itoa(o.ClientsMax),
 		"timeout":            strconv.FormatInt(int64(o.IdleTimeout/time.Second), 10),
 		"proto-max-bulk-len": strconv.Itoa(keys.StringMax),
+
+		"hash-max-listpack-entries": strconv.Itoa(keys.SmallElements),
+		"set-max-listpack-entries":  strconv.Itoa(keys.SmallElements),
+		"zset-max-listpack-entries": strconv.Itoa(keys.SmallElements),
+		"list-max-listpack-size":    strconv.Itoa(keys.SmallElements),
 	}
 }
 

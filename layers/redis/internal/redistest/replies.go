@@ -43,7 +43,7 @@ func (r *replies) next() (string, error) {
 		if _, err := io.ReadFull(r.r, b); err != nil {
 			return "", err
 		}
-		return "'" + string(b[:n]) + "'", nil
+		return "'" + printable(b[:n]) + "'", nil
 	case kind == '*':
 		return r.all(n, "[", " ", "]")
 	case kind == '~':
@@ -73,4 +73,17 @@ func (r *replies) all(n int, open, between, end string) (string, error) {
 	}
 	b.WriteString(end)
 	return b.String(), nil
+}
+
+// printable is text with what can't be printed in hexadecimal digits.
+func printable(text []byte) string {
+	var b strings.Builder
+	for _, c := range text {
+		if c >= ' ' && c <= '~' || c == '\n' || c == '\r' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "\\x%02x", c)
+		}
+	}
+	return b.String()
 }

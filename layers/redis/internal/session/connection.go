@@ -94,7 +94,7 @@ func (s *Session) doTime(_ context.Context, _ [][]byte) error {
 func (s *Session) doSelect(_ context.Context, args [][]byte) error {
 	n, ok := resp.ParseInt(args[1])
 	if !ok {
-		return resp.Error("ERR invalid DB index")
+		return command.ErrNotInt
 	}
 	if n < 0 || n >= keys.Databases {
 		return resp.Error("ERR DB index is out of range")
@@ -128,7 +128,8 @@ const errWrongPass = resp.Error("WRONGPASS invalid username-password pair or use
 
 // enter lets a user in who has the password.
 func (s *Session) enter(user, password string) error {
-	if s.shared.Admit != nil && !s.shared.Admit(user, password) {
+	admit := s.shared.Admit
+	if admit == nil && user != defaultUser || admit != nil && !admit(user, password) {
 		s.shared.Stats.Denied.Add(1)
 		s.shared.Log.Warn("a client has given a wrong password", "addr", s.Info().Addr)
 		return errWrongPass

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -190,6 +191,10 @@ func (s *Session) prepare(args [][]byte) call {
 		c.err = command.Unknown(args)
 	case !c.command.Takes(len(args)):
 		c.err = command.WrongNumber(c.command.Name)
+		if c.command.Name == "exec" {
+			c.err = resp.Error("EXECABORT Transaction discarded because of: " +
+				strings.TrimPrefix(c.err.Error(), "ERR "))
+		}
 	case !s.admitted && c.command.Flags&command.NoAuth == 0:
 		c.err = errNoAuth
 	}

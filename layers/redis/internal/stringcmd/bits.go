@@ -143,6 +143,10 @@ func bitpos(c *command.Call) error {
 	if err != nil {
 		return err
 	}
+	if e.Absent() {
+		c.Out.Int(-want)
+		return nil
+	}
 	c.Out.Int(find(e.Body, r, want, len(c.Args) > 4))
 	return nil
 }
