@@ -117,18 +117,36 @@ func (c *conn) read() error {
 	}
 	args, err := c.reader.Next()
 	c.waiting.Store(false)
-	for args != nil {
-		if len(args) > 0 {
-			c.batch = append(c.batch, args)
-		}
+	for args != nil && err == nil {
+		c.batch = append(c.batch, args)
 		if len(c.batch) >= c.server.o.BatchMax || !c.session.Admitted() {
 			break
 		}
-		if args, err = c.reader.Ready(); err != nil {
-			return err
+		if args, err = c.reader.Ready(); args == nil && err == nil {
+			args, err = c.rest()
 		}
 	}
 	return err
+}
+
+// restMax is how long the rest of a batch is waited for that was longer than the buffer.
+const restMax = time.Millisecond
+
+// rest returns the next command, if what has come was more than there was room for, and the
+// command comes at once.
+func (c *conn) rest() (args [][]byte, err error) {
+	for args == nil && err == nil && c.reader.Filled() {
+		if err = c.nc.SetReadDeadline(time.Now().Add(restMax)); err != nil {
+			return nil, err
+		}
+		if err = c.reader.Fill(); errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, nil
+		}
+		if err == nil {
+			args, err = c.reader.Ready()
+		}
+	}
+	return args, err
 }
 
 // deadline sets until when the client has to send something. A server that shuts down wakes who

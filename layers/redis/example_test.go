@@ -98,8 +98,11 @@ func ExampleServer_Listen() {
 
 func ExampleServer_Shutdown() {
 	err := served(redis.Options{}, func(s *redis.Server, c net.Conn) {
+		r := bufio.NewReader(c)
+		fmt.Fprint(c, "PING\r\n")
+		_, _ = r.ReadString('\n')
 		fmt.Println(s.Shutdown(context.Background()))
-		_, err := bufio.NewReader(c).ReadString('\n')
+		_, err := r.ReadString('\n')
 		fmt.Println(err)
 	})
 	fmt.Println(err)

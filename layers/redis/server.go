@@ -159,18 +159,18 @@ func (s *Server) begin(nc net.Conn) {
 	}
 	c := &conn{server: s, nc: nc}
 	s.mu.Lock()
-	refuse := s.closed || len(s.conns) >= s.o.ClientsMax
-	if !refuse {
+	closed, full := s.closed, len(s.conns) >= s.o.ClientsMax
+	if !closed && !full {
 		s.lastID++
 		c.id = s.lastID
 		s.conns[c] = struct{}{}
 		s.idle.Add(1)
 	}
 	s.mu.Unlock()
-	if refuse {
+	if closed || full {
 		s.stats.Refused.Add(1)
 		_ = nc.SetWriteDeadline(time.Now().Add(refuseMax))
-		if s.o.TLS == nil { // a handshake would be work for who is refused
+		if full && s.o.TLS == nil { // a handshake would be work for who is refused
 			_, _ = nc.Write([]byte("-ERR max number of clients reached\r\n"))
 		}
 		_ = nc.Close()

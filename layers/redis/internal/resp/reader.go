@@ -68,6 +68,7 @@ type Reader struct {
 	large    []byte // the argument being read, if it is large
 	have     int    // how much of it has come
 	reserved int
+	filled   bool // the last read has left no room
 }
 
 var buffers = sync.Pool{New: func() any { return new([bufferMax]byte) }}
@@ -178,11 +179,18 @@ func (r *Reader) fill() error {
 	r.room()
 	n, err := r.src.Read(r.buf[r.w:])
 	r.w += n
+	r.filled = r.w == len(r.buf)
 	if n > 0 {
 		return nil
 	}
 	return r.ended(err)
 }
+
+// Filled reports whether more is likely to have come than was read.
+func (r *Reader) Filled() bool { return r.filled && r.large == nil }
+
+// Fill reads what has come, or waits for it.
+func (r *Reader) Fill() error { return r.fill() }
 
 // ended tells an end within a command from one between commands.
 func (r *Reader) ended(err error) error {
