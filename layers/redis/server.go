@@ -30,15 +30,20 @@ type Server struct {
 	stats  session.Stats
 	memory atomic.Int64 // in flight
 
+	collected atomic.Int64
+
 	life context.Context // of commands
 	stop context.CancelFunc
+
+	closing chan struct{} // closed by Shutdown
 
 	mu        sync.Mutex // guards all below
 	closed    bool
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
 	lastID    int64
-	idle      sync.WaitGroup // of conns
+	collects  bool
+	idle      sync.WaitGroup // of conns, and of the collector
 }
 
 // NewServer makes a server of a database, which stays the caller's to close, after Shutdown. It
@@ -53,6 +58,7 @@ func NewServer(db *strictkv.DB, o Options) (*Server, error) {
 	}
 	s := &Server{
 		o: o, listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{},
+		closing: make(chan struct{}),
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
 	s.shared = &session.Shared{
@@ -100,6 +106,11 @@ func (s *Server) Serve(ln net.Listener) error {
 		return ErrServerClosed
 	}
 	s.listeners[ln] = struct{}{}
+	if !s.collects {
+		s.collects = true
+		s.idle.Add(1)
+		go s.collect()
+	}
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -215,7 +226,10 @@ func (s directory) Each(f func(session.Info)) {
 // have not been decided have no effect, others are in doubt. It then returns ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
 	for ln := range s.listeners {
 		_ = ln.Close()
 	}
@@ -256,6 +270,9 @@ type Stats struct {
 	BytesIn, BytesOut int64
 	// MemoryInFlight is what large arguments and replies take now, in bytes.
 	MemoryInFlight int64
+	// Collected are the large values that were deleted, replaced, flushed or due, whose elements
+	// the server has removed.
+	Collected int64
 }
 
 // Stats returns the counters. They are not one snapshot.
@@ -266,6 +283,6 @@ func (s *Server) Stats() Stats {
 		Commands: c.Commands.Load(), Transactions: c.Transactions.Load(),
 		Errors: c.Errors.Load(), InDoubt: c.InDoubt.Load(), Denied: c.Denied.Load(),
 		BytesIn: c.BytesIn.Load(), BytesOut: c.BytesOut.Load(),
-		MemoryInFlight: s.memory.Load(),
+		MemoryInFlight: s.memory.Load(), Collected: s.collected.Load(),
 	}
 }
