@@ -4,13 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"go.uber.org/goleak"
 
 	"github.com/strictkv/strictkv/layers/redis"
 	"github.com/strictkv/strictkv/layers/redis/internal/redistest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestFirst(t *testing.T) {
 	s := redistest.Open(t, redis.Options{})

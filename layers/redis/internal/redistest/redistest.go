@@ -55,7 +55,7 @@ func Serve(t testing.TB, db *strictkv.DB, o redis.Options) *Server {
 type Client struct {
 	t  testing.TB
 	nc net.Conn
-	r  *replies
+	r  *Replies
 }
 
 // Dial connects to the server.
@@ -64,7 +64,7 @@ func (s *Server) Dial(t testing.TB) *Client {
 	nc, err := net.Dial("tcp", s.Addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = nc.Close() })
-	return &Client{t, nc, newReplies(nc)}
+	return &Client{t, nc, NewReplies(nc)}
 }
 
 // Send sends commands, each a line of words, without waiting for replies.
@@ -95,7 +95,7 @@ func (c *Client) SendArgs(args ...string) {
 func (c *Client) Receive() string {
 	c.t.Helper()
 	require.NoError(c.t, c.nc.SetReadDeadline(time.Now().Add(time.Minute)))
-	s, err := c.r.next()
+	s, err := c.r.Next()
 	require.NoError(c.t, err)
 	return s
 }

@@ -8,12 +8,14 @@ import (
 	"strings"
 )
 
-// replies reads replies as text.
-type replies struct{ r *bufio.Reader }
+// Replies reads replies as Client.Receive returns them.
+type Replies struct{ r *bufio.Reader }
 
-func newReplies(r io.Reader) *replies { return &replies{bufio.NewReader(r)} }
+// NewReplies reads from r.
+func NewReplies(r io.Reader) *Replies { return &Replies{bufio.NewReader(r)} }
 
-func (r *replies) next() (string, error) {
+// Next returns the next reply.
+func (r *Replies) Next() (string, error) {
 	line, err := r.r.ReadString('\n')
 	if err != nil {
 		return "", err
@@ -55,11 +57,11 @@ func (r *replies) next() (string, error) {
 }
 
 // all reads n replies.
-func (r *replies) all(n int, open, between, end string) (string, error) {
+func (r *Replies) all(n int, open, between, end string) (string, error) {
 	var b strings.Builder
 	b.WriteString(open)
 	for i := range n {
-		s, err := r.next()
+		s, err := r.Next()
 		if err != nil {
 			return "", err
 		}
