@@ -39,7 +39,7 @@ It listens where other machines can connect only if there are passwords: that of
 the user "default" in $` + redisPassword + `, or those of any users in a file,
 each a line "name:password".`,
 		Example: `  strictkv redis --listen 127.0.0.1:6389 --create
-  strictkv redis --listen :6389 --users users.txt --tls-cert c.pem --tls-key k.pem`,
+  strictkv redis --listen :6389 --users users --tls-cert c.pem --tls-key k.pem`,
 	}, func(ctx context.Context, _ []string) error { return a.serveRedis(ctx, f) })
 	a.creates(c)
 	o := &f.options

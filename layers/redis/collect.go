@@ -10,8 +10,8 @@ import (
 const (
 	// collectLeftEvery is how often it removes the elements of those that were deleted or replaced.
 	collectLeftEvery = time.Minute
-	// collectUnownedEvery is how often it looks, at all large values, for those that have expired or
-	// were flushed.
+	// collectUnownedEvery is how often it looks, at all large values, for those that have expired
+	// or were flushed.
 	collectUnownedEvery = 6 * time.Hour
 )
 

@@ -119,7 +119,7 @@ func (c *bankClient) do(commands ...string) (replies []string, err error) {
 		addr := *c.g.addrs[rand.IntN(2)].Load()
 		if c.nc, err = net.Dial("tcp", addr); err != nil {
 			c.nc = nil
-			time.Sleep(10 * time.Millisecond)
+			<-time.After(10 * time.Millisecond) // it is being started
 			return nil, err
 		}
 		c.r = redistest.NewReplies(c.nc)
@@ -285,7 +285,7 @@ func TestCrash(t *testing.T) {
 		all.Go(func() { clients[i].work(t, rec, &stop) })
 	}
 	for kills := 0; time.Since(began) < *crashFor; kills++ {
-		time.Sleep(*crashEvery)
+		<-time.After(*crashEvery)
 		g.kill(kills % 2)
 		g.start(t, kills%2)
 	}

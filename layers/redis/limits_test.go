@@ -88,12 +88,13 @@ func send(t *testing.T, c net.Conn, text string) net.Conn {
 func TestMalformed(t *testing.T) {
 	s := redistest.Open(t, redis.Options{})
 	for text, want := range map[string]string{
-		"*1\r\n:1\r\n":                     "-ERR Protocol error: expected '$', got ':'\r\n",
-		"PING\r\n*x\r\n":                   "+PONG\r\n-ERR Protocol error: invalid multibulk length\r\n",
-		"SET a \"\r\n":                     "-ERR Protocol error: unbalanced quotes in request\r\n",
-		"*1\r\n$99999999999\r\n":           "-ERR Protocol error: invalid bulk length\r\n",
-		"QUIT\r\nPING\r\n":                 "+OK\r\n",
-		"MULTI\r\nSET a 1\r\n*1\r\n$x\r\n": "+OK\r\n+QUEUED\r\n-ERR Protocol error: invalid bulk length\r\n",
+		"*1\r\n:1\r\n":           "-ERR Protocol error: expected '$', got ':'\r\n",
+		"PING\r\n*x\r\n":         "+PONG\r\n-ERR Protocol error: invalid multibulk length\r\n",
+		"SET a \"\r\n":           "-ERR Protocol error: unbalanced quotes in request\r\n",
+		"*1\r\n$99999999999\r\n": "-ERR Protocol error: invalid bulk length\r\n",
+		"QUIT\r\nPING\r\n":       "+OK\r\n",
+		"MULTI\r\nSET a 1\r\n*1\r\n$x\r\n": "+OK\r\n+QUEUED\r\n" +
+			"-ERR Protocol error: invalid bulk length\r\n",
 	} {
 		closed(t, send(t, dial(t, s), text), want)
 	}
@@ -108,7 +109,8 @@ func TestClientsMax(t *testing.T) {
 	closed(t, dial(t, s), "-ERR max number of clients reached\r\n")
 	a.Send("QUIT")
 	assert.Equal(t, "OK", a.Receive())
-	require.Eventually(t, func() bool { return s.Stats().Clients == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Stats().Clients == 1 },
+		time.Minute, time.Millisecond)
 	s.Dial(t).Expect("PING", "PONG")
 	assert.Equal(t, int64(1), s.Stats().Refused)
 }
@@ -126,29 +128,6 @@ func TestMemoryMax(t *testing.T) {
 		"-OOM not done: too much is in flight at the server\r\n")
 	c.Expect("STRLEN a", "900000")
 	assert.Zero(t, s.Stats().MemoryInFlight)
-}
-
-// TestTimes ends clients that send nothing, and those that read nothing, in virtual time.
-func TestTimes(t *testing.T) {
-	o := redis.Options{IdleTimeout: time.Minute, WriteTimeout: time.Minute}
-	slow(t, o, func(t *testing.T, dial func() net.Conn) {
-		for _, text := range []string{"", "*2\r\n$3\r\nGET", "PING\r\nPING\r\n"} {
-			c := dial()
-			began := time.Now()
-			if text != "" {
-				_, err := io.WriteString(c, text)
-				require.NoError(t, err)
-			}
-			if strings.HasPrefix(text, "PING") {
-				time.Sleep(2 * time.Minute) // without reading
-			}
-			n, err := io.Copy(io.Discard, c)
-			assert.NoError(t, err)
-			assert.Zero(t, n)
-			assert.Less(t, time.Since(began), 5*time.Minute)
-			require.NoError(t, c.Close())
-		}
-	})
 }
 
 func TestOptions(t *testing.T) {
@@ -197,20 +176,4 @@ func TestTLS(t *testing.T) {
 	if err == nil {
 		assert.NotContains(t, string(reply), "PONG")
 	}
-}
-
-// TestShutdown lets a command come to its end that was begun, and tells its client.
-func TestShutdown(t *testing.T) {
-	slow(t, redis.Options{}, func(t *testing.T, dial func() net.Conn) {
-		c := dial()
-		_, err := io.WriteString(c, "SET a 1\r\n")
-		require.NoError(t, err)
-		go func() {
-			b, err := io.ReadAll(c)
-			assert.NoError(t, err)
-			assert.Equal(t, "+OK\r\n", string(b))
-			_ = c.Close()
-		}()
-		time.Sleep(time.Second / 2) // it takes two seconds
-	})
 }

@@ -3,6 +3,7 @@ package redis_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -140,5 +141,44 @@ func TestStale(t *testing.T) {
 		assert.Equal(t, 0, rounds(t, c, []string{"GET a", "GET a"}))
 		time.Sleep(2 * time.Hour)
 		assert.Equal(t, 1, rounds(t, c, []string{"GET a"}), "too old")
+	})
+}
+
+// TestTimes ends clients that send nothing, and those that read nothing, in virtual time.
+func TestTimes(t *testing.T) {
+	o := redis.Options{IdleTimeout: time.Minute, WriteTimeout: time.Minute}
+	slow(t, o, func(t *testing.T, dial func() net.Conn) {
+		for _, text := range []string{"", "*2\r\n$3\r\nGET", "PING\r\nPING\r\n"} {
+			c := dial()
+			began := time.Now()
+			if text != "" {
+				_, err := io.WriteString(c, text)
+				require.NoError(t, err)
+			}
+			if strings.HasPrefix(text, "PING") {
+				time.Sleep(2 * time.Minute) // without reading
+			}
+			n, err := io.Copy(io.Discard, c)
+			assert.NoError(t, err)
+			assert.Zero(t, n)
+			assert.Less(t, time.Since(began), 5*time.Minute)
+			require.NoError(t, c.Close())
+		}
+	})
+}
+
+// TestShutdown lets a command come to its end that was begun, and tells its client.
+func TestShutdown(t *testing.T) {
+	slow(t, redis.Options{}, func(t *testing.T, dial func() net.Conn) {
+		c := dial()
+		_, err := io.WriteString(c, "SET a 1\r\n")
+		require.NoError(t, err)
+		go func() {
+			b, err := io.ReadAll(c)
+			assert.NoError(t, err)
+			assert.Equal(t, "+OK\r\n", string(b))
+			_ = c.Close()
+		}()
+		time.Sleep(time.Second / 2) // it takes two seconds
 	})
 }

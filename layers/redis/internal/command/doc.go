@@ -35,11 +35,11 @@
 // Small collection values are encoded by pure functions, in a file of their own beside the
 // commands, with golden files and a fuzzed decoder. Above named limits (package keys: SmallMax,
 // SmallElements) they become large: NewLarge makes the header, Elements reads and writes elements,
-// Elements.Order is a collection beside them for what is in another order, Tx.Set writes the header:
-// when the value becomes large, and when what Entry.Header holds changes. A transaction writes
-// 1000 keys at most. So a command that would write more than keys.WritesMax elements of a large
-// value replies keys.ErrTooMany; and a value that one command has brought above the limits with
-// more elements than that stays small, up to StringMax, until it has less.
+// Elements.Order is a collection beside them for another order, Tx.Set writes the header: when the
+// value becomes large, and when what Entry.Header holds changes. A transaction writes 1000 keys at
+// most. So a command that would write more than keys.WritesMax elements of a large value replies
+// keys.ErrTooMany; and a value that one command has brought above the limits with more elements
+// than that stays small, up to StringMax, until it has less.
 //
 // Tests run commands over a connection: redistest.Open in layers/redis/internal/redistest.
 package command

@@ -1,11 +1,11 @@
 package command
 
-// matchMax is how many bytes of a pattern and of a text are compared at most, so that a pattern with
-// many stars does not take for ever.
+// matchMax is how many bytes of a pattern and of a text are compared at most, so that a pattern
+// with many stars does not take for ever.
 const matchMax = 1 << 22
 
-// Match reports whether a text is what a pattern of Redis stands for: ? any byte, * any bytes, [abc]
-// [^a-c] one of some, a backslash before what stands for itself.
+// Match reports whether a text is what a pattern of Redis stands for: ? any byte, * any bytes,
+// [abc] [^a-c] one of some, a backslash before what stands for itself.
 func Match(pattern, text []byte) bool {
 	steps := matchMax
 	return match(pattern, text, &steps)

@@ -41,7 +41,7 @@ func (s *Space) CollectUnowned(ctx context.Context) (n int, err error) {
 		if owned {
 			continue
 		}
-		// An ID that nobody refers to never gets an owner again: each is given once, with its header.
+		// An ID that nobody refers to never gets an owner again: it is given once, with a header.
 		if _, err := s.large.Collection(name).Drop(ctx); err != nil {
 			return n, err
 		}

@@ -52,7 +52,8 @@ func TestFormat(t *testing.T) {
 
 func TestDamaged(t *testing.T) {
 	for _, x := range [][]byte{
-		{}, {1}, {2, 1}, {1, 0}, {1, 6}, {1, 1 | flagExpires, 1}, {1, 1 | flagNamed}, {1, 1 | flagLarge},
+		{}, {1}, {2, 1}, {1, 0}, {1, 6}, {1, 1 | flagExpires, 1}, {1, 1 | flagNamed},
+		{1, 1 | flagLarge},
 		{1, 2 | flagLarge, 1, 2}, {1, 1 | flagNamed, 5, 1},
 	} {
 		_, _, err := decode(x)

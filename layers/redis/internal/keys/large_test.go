@@ -22,7 +22,9 @@ func opened(t *testing.T) *Space {
 
 func (s *Space) do(t *testing.T, f func(tx *Tx) error) {
 	t.Helper()
-	require.NoError(t, s.db.Tx(t.Context(), func(tx *strictkv.Tx) error { return f(s.NewTx(tx, 0)) }))
+	require.NoError(t, s.db.Tx(t.Context(), func(tx *strictkv.Tx) error {
+		return f(s.NewTx(tx, 0))
+	}))
 }
 
 // large sets a key to a large value with elements.

@@ -41,8 +41,8 @@ func TestReader(t *testing.T) {
 	}{
 		{"nothing", "", nil, "EOF"},
 		{"array", "*2\r\n$3\r\nGET\r\n$1\r\na\r\n", []string{"GET|a"}, "EOF"},
-		{"several", "*1\r\n$4\r\nPING\r\nPING x\r\n*1\r\n$0\r\n\r\n", []string{"PING", "PING|x", ""},
-			"EOF"},
+		{"several", "*1\r\n$4\r\nPING\r\nPING x\r\n*1\r\n$0\r\n\r\n",
+			[]string{"PING", "PING|x", ""}, "EOF"},
 		{"empty arrays and lines", "*0\r\n\r\n*-1\r\n  \r\nPING\n", []string{"PING"}, "EOF"},
 		{"large", "*2\r\n$1\r\na\r\n$100000\r\n" + long + "\r\nPING\r\n",
 			[]string{"a|" + long, "PING"}, "EOF"},
@@ -116,7 +116,8 @@ func TestReserve(t *testing.T) {
 
 func FuzzReader(f *testing.F) {
 	for _, s := range []string{
-		"*2\r\n$3\r\nGET\r\n$1\r\na\r\n", "PING\r\n", "*1\r\n$40000\r\nx", "SET \"a\\x41\" 'b'\r\n", "*-1\r\n",
+		"*2\r\n$3\r\nGET\r\n$1\r\na\r\n", "PING\r\n", "*1\r\n$40000\r\nx",
+		"SET \"a\\x41\" 'b'\r\n", "*-1\r\n",
 	} {
 		f.Add([]byte(s))
 	}
