@@ -221,6 +221,21 @@ func (s directory) Each(f func(session.Info)) {
 	}
 }
 
+// End closes the connections of the sessions that f picks, but that of one with an ID.
+func (s directory) End(f func(session.Info) bool, but int64) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		if f(c.session.Info()) {
+			n++
+			if c.id != but {
+				_ = c.nc.Close()
+			}
+		}
+	}
+	return n
+}
+
 // Shutdown accepts nobody any more, lets what clients have begun come to its end, with its replies,
 // and closes their connections. If ctx ends before, it ends what is under way: transactions that
 // have not been decided have no effect, others are in doubt. It then returns ctx's error.

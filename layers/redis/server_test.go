@@ -20,6 +20,12 @@ func TestFirst(t *testing.T) {
 	)
 	other.Expect("SET n 5", "OK")
 	c.Expect("EXEC", "nil", "GET n", "'5'")
+	other.Expect("CLIENT SETNAME b", "OK", "CLIENT KILL ID 0",
+		"-ERR client-id should be greater than 0", "CLIENT KILL 1.2.3.4:5", "-ERR No such client",
+		"CLIENT KILL TYPE pubsub", "0", "CLIENT KILL FOO 1", "-ERR syntax error")
+	killed := s.Dial(t)
+	id := killed.Do("CLIENT ID")
+	killed.Expect("CLIENT KILL ID "+id, "0", "CLIENT KILL SKIPME no ID "+id, "1")
 	c.Send("SET x a", "INCR x", "GET x", "SET y 1", "GET y")
 	for _, want := range []string{
 		"OK", "-ERR value is not an integer or out of range", "'a'", "OK", "'1'",

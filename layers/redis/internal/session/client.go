@@ -56,6 +56,7 @@ var clientSubs = map[string]subcommand{
 		s.out.Verbatim(line(s.Info()))
 		return nil
 	}},
+	"kill":     {3, -1, (*Session).kill},
 	"list":     {2, -1, (*Session).listClients},
 	"no-evict": {3, 3, (*Session).switchNothing},
 	"no-touch": {3, 3, (*Session).switchNothing},

@@ -54,6 +54,9 @@ type Shared struct {
 type Directory interface {
 	// Each calls f for each session.
 	Each(f func(Info))
+	// End closes the connections of sessions that f picks, but that of one with an ID, and returns
+	// how many f has picked.
+	End(f func(Info) bool, but int64) int
 }
 
 // Stats count what has been done since a server started.
