@@ -22,9 +22,6 @@ const (
 	strangerMax = 30 * time.Second
 )
 
-// errMemory is told who sends or asks for more than there is room for.
-const errMemory = resp.Error("OOM not done: too much is in flight at the server")
-
 // conn is one client's connection.
 type conn struct {
 	server  *Server
@@ -62,7 +59,7 @@ func (c *conn) bounds() {
 func (c *conn) reserve(bytes int) error {
 	if c.server.memory.Add(int64(bytes)) > c.server.o.MemoryMax {
 		c.server.memory.Add(-int64(bytes))
-		return errMemory
+		return session.ErrMemory
 	}
 	return nil
 }
@@ -203,11 +200,28 @@ func (c *conn) flush() error {
 	c.server.memory.Add(int64(n))
 	defer c.server.memory.Add(-int64(n))
 	c.server.stats.BytesOut.Add(int64(n))
-	if err := c.nc.SetWriteDeadline(time.Now().Add(c.server.o.WriteTimeout)); err != nil {
-		return err
-	}
-	_, err := c.out.WriteTo(c.nc)
+	_, err := c.out.WriteTo(patient{c})
 	return err
+}
+
+// writtenMax is how many bytes a client is given the WriteTimeout for.
+const writtenMax = 1 << 20
+
+// patient writes to the client, which has the WriteTimeout for each part.
+type patient struct{ c *conn }
+
+func (w patient) Write(p []byte) (n int, err error) {
+	for {
+		until := time.Now().Add(w.c.server.o.WriteTimeout)
+		if err := w.c.nc.SetWriteDeadline(until); err != nil {
+			return n, err
+		}
+		part := p[n:min(n+writtenMax, len(p))]
+		m, err := w.c.nc.Write(part)
+		if n += m; err != nil || n == len(p) {
+			return n, err
+		}
+	}
 }
 
 // counted counts what comes from the client.

@@ -127,7 +127,22 @@ func TestMemoryMax(t *testing.T) {
 	closed(t, send(t, dial(t, s), "*2\r\n$4\r\nECHO\r\n$1100000\r\n"),
 		"-OOM not done: too much is in flight at the server\r\n")
 	c.Expect("STRLEN a", "900000")
-	assert.Zero(t, s.Stats().MemoryInFlight)
+
+	// Who does not read holds memory, and others get no long replies meanwhile.
+	lazy := dial(t, s)
+	send(t, lazy, strings.Repeat("GET a\r\n", 40))
+	inFlight := func(want func(int64) bool) {
+		t.Helper()
+		require.Eventually(t, func() bool { return want(s.Stats().MemoryInFlight) },
+			time.Minute, time.Millisecond)
+	}
+	inFlight(func(n int64) bool { return n > 1<<20 })
+	c.Expect("GET a", "-OOM not done: too much is in flight at the server", "STRLEN a", "900000")
+	require.NoError(t, lazy.Close())
+	inFlight(func(n int64) bool { return n == 0 })
+	c.Send("GET a")
+	assert.Len(t, c.Receive(), 900_002)
+	inFlight(func(n int64) bool { return n == 0 })
 }
 
 func TestOptions(t *testing.T) {

@@ -22,7 +22,7 @@ const (
 	DefaultClientsMax = 10_000
 	// DefaultCommandTimeout is how long a command may take.
 	DefaultCommandTimeout = 30 * time.Second
-	// DefaultWriteTimeout is how long a client may take to read a reply.
+	// DefaultWriteTimeout is how long a client may take to read a MiB of replies.
 	DefaultWriteTimeout = 30 * time.Second
 	// DefaultMemoryMax is how many bytes of large arguments and of replies may be in flight.
 	DefaultMemoryMax = 1 << 30
@@ -59,7 +59,7 @@ type Options struct {
 	ClientsMax int
 	// IdleTimeout is how long a client may send nothing; 0 is for ever.
 	IdleTimeout time.Duration
-	// WriteTimeout is how long a client may take to read a reply.
+	// WriteTimeout is how long a client may take to read replies, or a MiB of them.
 	WriteTimeout time.Duration
 	// CommandTimeout is how long a command, or EXEC, may take.
 	CommandTimeout time.Duration

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,5 +181,36 @@ func TestShutdown(t *testing.T) {
 			_ = c.Close()
 		}()
 		time.Sleep(time.Second / 2) // it takes two seconds
+	})
+}
+
+// TestHot has many connections change one key at once: they commit together.
+func TestHot(t *testing.T) {
+	slow(t, redis.Options{}, func(t *testing.T, dial func() net.Conn) {
+		const clients = 50
+		conns := make([]net.Conn, clients)
+		for i := range conns {
+			conns[i] = dial()
+			defer conns[i].Close()
+		}
+		assert.Equal(t, 2, rounds(t, conns[0], []string{"INCR hot"}))
+		began := time.Now()
+		var all sync.WaitGroup
+		for _, c := range conns {
+			all.Go(func() {
+				_, err := io.WriteString(c, "INCR hot\r\nAPPEND log x\r\n")
+				assert.NoError(t, err)
+				r := bufio.NewReader(c)
+				for range 2 {
+					_, err = r.ReadString('\n')
+					assert.NoError(t, err)
+				}
+			})
+		}
+		all.Wait()
+		took := int(time.Since(began) / time.Second)
+		assert.LessOrEqual(t, took, 6, "two of %d would take as many rounds", clients)
+		assert.Equal(t, 1, rounds(t, conns[0], []string{"GET hot"}))
+		t.Logf("%d rounds", took)
 	})
 }

@@ -60,11 +60,13 @@ func NewServer(db *strictkv.DB, o Options) (*Server, error) {
 		o: o, listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{},
 		closing: make(chan struct{}),
 	}
+	full := func() bool { return s.memory.Load() > o.MemoryMax }
 	s.life, s.stop = context.WithCancel(context.Background())
 	s.shared = &session.Shared{
 		Space: keys.NewSpace(db.Collection([]byte(o.Root))), Table: table, Log: o.Logger,
 		Staleness: o.MaxStaleness, Timeout: o.CommandTimeout, Stats: &s.stats,
 		Directory: directory{s}, Started: time.Now(), Settings: o.settings(),
+		Full: full,
 	}
 	if len(o.Users) > 0 {
 		s.shared.Admit = newUsers(o.Users).admit

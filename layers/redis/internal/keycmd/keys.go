@@ -2,6 +2,7 @@ package keycmd
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/strictkv/strictkv/layers/redis/internal/command"
 	"github.com/strictkv/strictkv/layers/redis/internal/keys"
@@ -114,7 +115,7 @@ func move(c *command.Call) error {
 		return errSame
 	}
 	done, err := moved(c, n, c.Args[1], false)
-	if err != nil && err != command.ErrNoKey {
+	if err != nil && !errors.Is(err, command.ErrNoKey) {
 		return err
 	}
 	c.Out.Int(truth(done))

@@ -194,7 +194,7 @@ func (r *Reader) Fill() error { return r.fill() }
 
 // ended tells an end within a command from one between commands.
 func (r *Reader) ended(err error) error {
-	if err == io.EOF && (r.left > 0 || r.w > r.r) {
+	if errors.Is(err, io.EOF) && (r.left > 0 || r.w > r.r) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

@@ -58,8 +58,8 @@ func asked(args [][]byte, name string) bool {
 func (s *Session) infoServer(_ context.Context, b *strings.Builder) error {
 	up := time.Since(s.shared.Started)
 	fmt.Fprintf(b, "redis_version:%s\r\nserver_name:strictkv\r\nredis_mode:standalone\r\n"+
-		"os:%s %s\r\narch_bits:64\r\nprocess_id:%d\r\ntcp_port:%d\r\nuptime_in_seconds:%d\r\n"+
-		"uptime_in_days:%d\r\n", Version, runtime.GOOS, runtime.GOARCH, os.Getpid(), s.shared.Port,
+		"os:%s %s\r\narch_bits:64\r\nprocess_id:%d\r\nuptime_in_seconds:%d\r\n"+
+		"uptime_in_days:%d\r\n", Version, runtime.GOOS, runtime.GOARCH, os.Getpid(),
 		seconds(up), seconds(up)/(24*60*60))
 	return nil
 }
@@ -116,10 +116,13 @@ func (s *Session) infoCluster(_ context.Context, b *strings.Builder) error {
 	return nil
 }
 
+// infoKeysMax is how many keys of a database INFO counts: monitors ask for it again and again.
+const infoKeysMax = 10_000
+
 // infoKeyspace counts the keys of each database, by listing them.
 func (s *Session) infoKeyspace(ctx context.Context, b *strings.Builder) error {
 	for n := range keys.Databases {
-		size, err := s.size(ctx, n)
+		size, err := s.size(ctx, n, infoKeysMax)
 		if err != nil {
 			return err
 		}

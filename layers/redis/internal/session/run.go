@@ -100,7 +100,12 @@ func (s *Session) ahead(t *keys.Tx, calls []call) error {
 // call runs one call within a transaction. What is wrong with it alone is its reply.
 func (s *Session) call(t *keys.Tx, c call) error {
 	mark := s.out.Mark()
+	before := s.out.Len()
 	err := c.command.Run(&command.Call{Tx: t, Args: c.args, Out: s.out})
+	if err == nil && s.out.Len()-before >= longReply && c.command.Flags&command.Write == 0 &&
+		s.shared.Full() {
+		err = ErrMemory
+	}
 	var reply resp.Error
 	if errors.As(err, &reply) {
 		s.out.Rewind(mark)
@@ -109,6 +114,12 @@ func (s *Session) call(t *keys.Tx, c call) error {
 	}
 	return err
 }
+
+// longReply is from which size on, in bytes, a reply is not made while too much is in flight.
+const longReply = 16 << 10
+
+// ErrMemory is told who sends or asks for more than there is room for.
+const ErrMemory = resp.Error("OOM not done: too much is in flight at the server")
 
 // What is told of errors that are the database's. Redis has none of these.
 const (

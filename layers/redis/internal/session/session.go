@@ -35,6 +35,8 @@ type Shared struct {
 	Log   *slog.Logger
 	// Admit reports whether a user has that password. It is nil if everybody may do all.
 	Admit func(user, password string) bool
+	// Full reports whether so much is in flight that no more long replies are to be made.
+	Full func() bool
 	// Staleness is how old what is read outside of MULTI may be; 0 is strong.
 	Staleness time.Duration
 	// Timeout is how long a command may take.
@@ -46,8 +48,6 @@ type Shared struct {
 	Settings map[string]string
 	// Started is when the server was.
 	Started time.Time
-	// Port is the one it listens on; 0 if there is none.
-	Port int
 }
 
 // Directory knows the sessions of a server.

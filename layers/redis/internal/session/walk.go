@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"strconv"
 
@@ -46,7 +47,7 @@ func (s *Session) doKeys(ctx context.Context, args [][]byte) error {
 }
 
 func (s *Session) doSize(ctx context.Context, _ [][]byte) error {
-	n, err := s.size(ctx, s.database)
+	n, err := s.size(ctx, s.database, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -54,13 +55,15 @@ func (s *Session) doSize(ctx context.Context, _ [][]byte) error {
 	return nil
 }
 
-// size is how many keys a database has.
-func (s *Session) size(ctx context.Context, database int) (n int64, err error) {
+// size is how many keys a database has; or most, if they are more.
+func (s *Session) size(ctx context.Context, database int, most int64) (n int64, err error) {
 	for _, err := range s.shared.Space.Walk(ctx, keys.Walk{Database: database}) {
 		if err != nil {
 			return 0, err
 		}
-		n++
+		if n++; n == most {
+			break
+		}
 	}
 	return n, nil
 }
