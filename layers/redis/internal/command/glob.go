@@ -2,7 +2,7 @@ package command
 
 // matchMax is how many bytes of a pattern and of a text are compared at most, so that a pattern
 // with many stars does not take for ever.
-const matchMax = 1 << 22
+const matchMax = 1 << 18
 
 // Match reports whether a text is what a pattern of Redis stands for: ? any byte, * any bytes,
 // [abc] [^a-c] one of some, a backslash before what stands for itself.
