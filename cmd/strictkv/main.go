@@ -126,7 +126,7 @@ func (a *app) root() *cobra.Command {
 	})
 	root.AddCommand(a.ls(), a.get(), a.put(), a.rm(), a.scan(), a.load(), a.dump(),
 		a.stats(), a.check(), a.sweep(), a.inspect(), a.drop(),
-		a.probe(), a.bench(), a.console(), a.version())
+		a.probe(), a.bench(), a.console(), a.redis(), a.version())
 	return root
 }
 

@@ -15,7 +15,7 @@ const whyExample = "an example is what a user reads first, and it is run"
 var usersPackages = []string{
 	".", "cache", "backend/azure", "backend/bucketurl", "backend/folder", "backend/gcs",
 	"backend/memory", "backend/pebble", "backend/pebble/pebbleurl", "backend/s3", "layers/otelkv",
-	"layers/queue", "layers/tuple", "layers/typed",
+	"layers/queue", "layers/tuple", "layers/typed", "layers/redis",
 	"layers/typed/cbor", "layers/typed/protobuf",
 }
 

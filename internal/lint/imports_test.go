@@ -191,6 +191,25 @@ var directions = []row{
 	{"layers/otelkv/dashboard", []string{"layers/otelkv/internal/instrument"},
 		"a dashboard is made of names"},
 	{"layers/queue", []string{"."}, "a layer is made of what users see"},
+	{"layers/redis", []string{".", "layers/redis/..."},
+		"a layer stands on the public API alone; the protocol of Redis is the library's own"},
+	{"layers/redis/internal/resp", nil, "bytes on a wire know no database"},
+	{"layers/redis/internal/keys", []string{".", "layers/redis/internal/resp"},
+		"it is what commands see of a database, and knows none of them"},
+	{"layers/redis/internal/command", []string{
+		"layers/redis/internal/keys", "layers/redis/internal/resp",
+	}, "what a command is, is known before any is"},
+	{"layers/redis/internal/session", []string{
+		".", "layers/redis/internal/command", "layers/redis/internal/keys",
+		"layers/redis/internal/resp",
+	}, "a connection runs commands, whatever they are"},
+	{"layers/redis/internal/redistest", []string{
+		".", "backend/memory", "layers/redis", "testing", testify,
+	}, "it runs a server for tests"},
+	{"layers/redis/internal/...", []string{
+		".", "layers/redis/internal/command", "layers/redis/internal/keys",
+		"layers/redis/internal/resp",
+	}, "a family of commands knows no other, and no connection"},
 	{"layers/tuple", []string{"."}, "a layer stands on the public API alone"},
 	{"layers/typed", []string{".", "layers/tuple", "golang.org/x/sync"},
 		"a layer stands on the public API alone; the parts of a key are a tuple's elements"},
@@ -213,9 +232,15 @@ var directions = []row{
 		".", "internal/activity", "internal/dump", "internal/keytext", "internal/loopback",
 	}, "a page shows what users see, and what it needs of the web is in Go"},
 	{"cmd/strictkv", []string{
+<<<<<<< HEAD
 		".", "backend", "backend/bucketurl", "backend/pebble/pebbleurl", "cmd/strictkv/...",
 		"internal/keytext", prober,
 		"internal/dump", "internal/activity", "internal/loopback", "github.com/spf13/cobra",
+=======
+		".", "backend", "backend/bucketurl", "cmd/strictkv/...", "internal/keytext", prober,
+		"internal/dump", "internal/activity", "internal/loopback", "layers/redis",
+		"github.com/spf13/cobra",
+>>>>>>> redis
 		"golang.org/x/term", "github.com/schollz/progressbar/v3",
 	}, "an operator's tool stands on what users see; what it prints and reads is in packages"},
 	{"benchmarks/internal/server", []string{

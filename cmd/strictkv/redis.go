@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/layers/redis"
+)
+
+// redisPassword is the environment's variable with the password of the user "default".
+const redisPassword = "STRICTKV_REDIS_PASSWORD"
+
+// redisFlags are those of the command redis.
+type redisFlags struct {
+	listen, users, cert, key string
+	options                  redis.Options
+}
+
+func (a *app) redis() *cobra.Command {
+	f := &redisFlags{}
+	c := a.command(cobra.Command{
+		Use: "redis", Short: "Serve the database to clients of Redis", Args: cobra.NoArgs,
+		Long: `Redis serves the database to clients of Redis, as docs/redis.md tells. It prints
+where it listens, and ends on Ctrl-C or SIGTERM, after what was begun. What is
+acknowledged is in the bucket. Any number of processes may serve the same
+database.
+
+It listens where other machines can connect only if there are passwords: that of
+the user "default" in $` + redisPassword + `, or those of any users in a file,
+each a line "name:password".`,
+		Example: `  strictkv redis --listen 127.0.0.1:6389 --create
+  strictkv redis --listen :6389 --users users --tls-cert c.pem --tls-key k.pem`,
+	}, func(ctx context.Context, _ []string) error { return a.serveRedis(ctx, f) })
+	a.creates(c)
+	o := &f.options
+	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:6389", "the `address` to serve at")
+	c.Flags().StringVar(&f.users, "users", "", "a `file` of users, each a line name:password")
+	c.Flags().StringVar(&f.cert, "tls-cert", "", "a `file` with the certificate, for TLS")
+	c.Flags().StringVar(&f.key, "tls-key", "", "a `file` with the certificate's key")
+	c.Flags().DurationVar(&o.MaxStaleness, "max-staleness", 0,
+		"how old what is read may be, outside of MULTI; 0 reads what is current")
+	c.Flags().IntVar(&o.ClientsMax, "clients", redis.DefaultClientsMax, "how many may connect")
+	c.Flags().DurationVar(&o.IdleTimeout, "idle-timeout", 0,
+		"how long a client may send nothing; 0 is for ever")
+	c.Flags().DurationVar(&o.CommandTimeout, "command-timeout", redis.DefaultCommandTimeout,
+		"how long a command may take")
+	return c
+}
+
+// serveRedis serves until ctx ends.
+func (a *app) serveRedis(ctx context.Context, f *redisFlags) (err error) {
+	if f.options.Users, err = redisUsers(f.users); err != nil {
+		return err
+	}
+	if f.cert != "" || f.key != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return fmt.Errorf("%w: --tls-cert, --tls-key: %w", errUsage, err)
+		}
+		f.options.TLS = &tls.Config{
+			Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+		}
+	}
+	log := slog.New(slog.NewTextHandler(a.err, nil))
+	f.options.Logger = log
+	serve := func(db *strictkv.DB) error {
+		s, err := redis.NewServer(db, f.options)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errUsage, err)
+		}
+		return a.untilEnd(ctx, s, f.listen)
+	}
+	opts := []strictkv.Option{strictkv.WithLogger(log)}
+	if !a.create {
+		opts = append(opts, strictkv.MustExist())
+	}
+	return a.use(ctx, serve, opts...)
+}
+
+// untilEnd serves until ctx ends, and then lets clients finish.
+func (a *app) untilEnd(ctx context.Context, s *redis.Server, address string) error {
+	ln, err := s.Listen(ctx, address)
+	if errors.Is(err, redis.ErrNoPassword) {
+		err = fmt.Errorf("%w: --listen: %w", errUsage, err)
+	}
+	if err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ln) }()
+	addr := ln.Addr().String()
+	err = errors.Join(
+		a.print(map[string]string{"address": addr}, "listening on %s\n", addr), a.out.Flush())
+	if err == nil {
+		select {
+		case err = <-served:
+			return err
+		case <-ctx.Done():
+		}
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), redisStopMax)
+	defer cancel()
+	err = errors.Join(err, s.Shutdown(end))
+	if e := <-served; !errors.Is(e, redis.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// redisStopMax is how long clients may take to finish what they have begun.
+const redisStopMax = 10 * time.Second
+
+// redisUsers are those of a file and of the environment.
+func redisUsers(file string) (map[string]string, error) {
+	users := map[string]string{}
+	if password := os.Getenv(redisPassword); password != "" {
+		users["default"] = password
+	}
+	if file == "" {
+		return users, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w: --users: %w", errUsage, err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		name, password, ok := bytes.Cut(line, []byte(":"))
+		if !ok || len(name) == 0 || len(password) == 0 {
+			return nil, fmt.Errorf("%w: --users: %s: line %d: want name:password",
+				errUsage, file, n)
+		}
+		users[string(name)] = string(password)
+	}
+	return users, lines.Err()
+}

@@ -1,0 +1,236 @@
+package redis
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/layers/redis/internal/resp"
+	"github.com/strictkv/strictkv/layers/redis/internal/session"
+)
+
+// What a client may send that has not been let in, as Redis has it.
+const (
+	strangerArgs = 10
+	strangerBulk = 16 << 10
+	// strangerMax is how long a client may take to be let in.
+	strangerMax = 30 * time.Second
+)
+
+// conn is one client's connection.
+type conn struct {
+	server  *Server
+	nc      net.Conn
+	id      int64
+	begun   time.Time
+	reader  *resp.Reader
+	out     resp.Writer
+	session *session.Session
+	batch   [][][]byte
+	waiting atomic.Bool // for a command, with none begun
+}
+
+func (c *conn) begin() {
+	c.begun = time.Now()
+	c.reader = resp.NewReader(counted{c}, resp.Bounds{
+		Args: strangerArgs, Bulk: strangerBulk, Free: c.free,
+	})
+	c.session = session.New(c.server.shared, &c.out, session.Info{
+		ID: c.id, Addr: c.nc.RemoteAddr().String(), Laddr: c.nc.LocalAddr().String(),
+		Begun: c.begun, Active: c.begun,
+	})
+	c.bounds()
+}
+
+// bounds lets the client send more once it was let in.
+func (c *conn) bounds() {
+	if c.session.Admitted() {
+		c.reader.SetBounds(resp.Bounds{
+			Args: resp.ArgsMax, Bulk: strictkv.ValueMax, Reserve: c.reserve, Free: c.free,
+		})
+	}
+}
+
+func (c *conn) reserve(bytes int) error {
+	if c.server.memory.Add(int64(bytes)) > c.server.o.MemoryMax {
+		c.server.memory.Add(-int64(bytes))
+		return session.ErrMemory
+	}
+	return nil
+}
+
+func (c *conn) free(bytes int) { c.server.memory.Add(-int64(bytes)) }
+
+// serve runs what the client sends, until it leaves.
+func (c *conn) serve() {
+	defer c.server.end(c)
+	defer c.nc.Close()
+	defer c.reader.Close()
+	defer func() {
+		if p := recover(); p != nil {
+			c.server.o.Logger.Error("a command has panicked, and its connection is closed",
+				"panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	for {
+		err := c.read()
+		more := c.run()
+		switch {
+		case err != nil && told(err):
+			c.out.Error(protocolReply(err))
+			_ = c.flush()
+			return
+		case err != nil || !more:
+			return
+		}
+	}
+}
+
+// told reports whether the client is told why the connection is closed.
+func told(err error) bool {
+	var reply resp.Error
+	return errors.Is(err, resp.ErrProtocol) || errors.As(err, &reply)
+}
+
+func protocolReply(err error) resp.Error {
+	var reply resp.Error
+	if errors.As(err, &reply) {
+		return reply
+	}
+	return resp.Error("ERR " + err.Error())
+}
+
+// read waits for a command, and takes those that have come with it. What it has when it fails has
+// come as a whole, and is to be run.
+func (c *conn) read() error {
+	c.batch = c.batch[:0]
+	if err := c.deadline(); err != nil {
+		return err
+	}
+	args, err := c.reader.Next()
+	c.waiting.Store(false)
+	for args != nil && err == nil {
+		c.batch = append(c.batch, args)
+		if len(c.batch) >= c.server.o.BatchMax || !c.session.Admitted() {
+			break
+		}
+		if args, err = c.reader.Ready(); args == nil && err == nil {
+			args, err = c.rest()
+		}
+	}
+	return err
+}
+
+// restMax is how long the rest of a batch is waited for that was longer than the buffer.
+const restMax = time.Millisecond
+
+// rest returns the next command, if what has come was more than there was room for, and the
+// command comes at once.
+func (c *conn) rest() (args [][]byte, err error) {
+	for args == nil && err == nil && c.reader.Filled() {
+		if err = c.nc.SetReadDeadline(time.Now().Add(restMax)); err != nil {
+			return nil, err
+		}
+		if err = c.reader.Fill(); errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, nil
+		}
+		if err == nil {
+			args, err = c.reader.Ready()
+		}
+	}
+	return args, err
+}
+
+// deadline sets until when the client has to send something. A server that shuts down wakes who
+// waits.
+func (c *conn) deadline() error {
+	var until time.Time
+	if c.server.o.IdleTimeout > 0 {
+		until = time.Now().Add(c.server.o.IdleTimeout)
+	}
+	if !c.session.Admitted() {
+		until = c.begun.Add(strangerMax)
+	}
+	if err := c.nc.SetReadDeadline(until); err != nil {
+		return err
+	}
+	c.waiting.Store(true)
+	if c.server.isClosed() {
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// wake ends waiting for a command.
+func (c *conn) wake() {
+	if c.waiting.Load() {
+		_ = c.nc.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// run runs the commands that were read, sends the replies, and reports whether there may be more.
+func (c *conn) run() bool {
+	defer clear(c.batch)
+	for rest := c.batch; len(rest) > 0; {
+		n := c.session.Do(c.server.life, rest)
+		rest = rest[n:]
+		if c.flush() != nil {
+			return false
+		}
+		if c.session.Closing() {
+			return false
+		}
+	}
+	c.reader.Release()
+	c.bounds()
+	return true
+}
+
+// flush sends the replies. A client that does not read them is left.
+func (c *conn) flush() error {
+	n := c.out.Len()
+	if n == 0 {
+		return nil
+	}
+	c.server.memory.Add(int64(n))
+	defer c.server.memory.Add(-int64(n))
+	c.server.stats.BytesOut.Add(int64(n))
+	_, err := c.out.WriteTo(patient{c})
+	return err
+}
+
+// writtenMax is how many bytes a client is given the WriteTimeout for.
+const writtenMax = 1 << 20
+
+// patient writes to the client, which has the WriteTimeout for each part.
+type patient struct{ c *conn }
+
+func (w patient) Write(p []byte) (n int, err error) {
+	for {
+		until := time.Now().Add(w.c.server.o.WriteTimeout)
+		if err := w.c.nc.SetWriteDeadline(until); err != nil {
+			return n, err
+		}
+		part := p[n:min(n+writtenMax, len(p))]
+		m, err := w.c.nc.Write(part)
+		if n += m; err != nil || n == len(p) {
+			return n, err
+		}
+	}
+}
+
+// counted counts what comes from the client.
+type counted struct{ c *conn }
+
+func (r counted) Read(p []byte) (int, error) {
+	n, err := r.c.nc.Read(p)
+	r.c.server.stats.BytesIn.Add(int64(n))
+	return n, err
+}
+
+var _ io.Reader = counted{}

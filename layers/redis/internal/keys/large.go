@@ -1,0 +1,189 @@
+package keys
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"iter"
+	"strings"
+
+	"github.com/strictkv/strictkv"
+)
+
+// idLen is how long the ID of a large value is, in bytes.
+const idLen = 16
+
+type id [idLen]byte
+
+// id is that of the entry's elements, which is large.
+func (e *Entry) id() id { return id(e.Body[:idLen]) }
+
+// name is the one of the collection that the elements are in.
+func (i id) name() []byte {
+	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(i[:])
+	return []byte(strings.ToLower(text))
+}
+
+// Header is the body of a large value behind its ID: what its kind keeps there.
+func (e *Entry) Header() []byte { return e.Body[idLen:] }
+
+// SetHeader replaces what Header returns. It is written by Tx.Set.
+func (e *Entry) SetHeader(header []byte) {
+	e.Body = append(e.Body[:idLen:idLen], header...)
+}
+
+// NewLarge makes a large value of a kind, for a key: without elements, and not yet set. Its
+// elements can be written before it is.
+func (t *Tx) NewLarge(name []byte, k Kind) (Entry, error) {
+	var i id
+	_, _ = rand.Read(i[:]) // it never fails
+	e := Entry{Kind: k, Large: true, Body: i[:]}
+	return e, t.own(&e, name)
+}
+
+// own notes whose the elements are.
+func (t *Tx) own(e *Entry, name []byte) error {
+	key, _ := store(name)
+	owner := append([]byte{byte(t.n)}, key...)
+	return t.tx.Write(t.space.elements(e.id()), []byte{ownerName}, owner)
+}
+
+// leave notes that nobody owns the elements any more.
+func (t *Tx) leave(i id) error {
+	return t.tx.Write(t.space.left, i.name(), nil)
+}
+
+func (s *Space) elements(i id) *strictkv.Collection { return s.large.Collection(i.name()) }
+
+// Elements are those of a large value that the run has read, and so depends on. Each has a name of
+// at most NameMax bytes, and a value.
+type Elements struct {
+	t    *Tx
+	in   *strictkv.Collection
+	name []byte // of the key
+	e    *Entry
+	said bool // the header says that they have changed, if somebody wants to know
+}
+
+// Elements are those of a large value of a key.
+func (t *Tx) Elements(name []byte, e *Entry) *Elements {
+	return &Elements{t: t, in: t.space.elements(e.id()), name: name, e: e}
+}
+
+// Read returns the value of an element, and reports whether it is there.
+func (x *Elements) Read(name []byte) ([]byte, bool, error) {
+	key, named := store(name)
+	v, err := x.t.tx.Read(x.in, key)
+	if errors.Is(err, strictkv.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if named != nil {
+		_, v, err = cutName(v)
+	}
+	return v, true, err
+}
+
+// ReadMulti is Read of several, in one wave. A value is nil where there is none.
+func (x *Elements) ReadMulti(names [][]byte) ([][]byte, error) {
+	keys := make([]strictkv.Key, len(names))
+	for i, name := range names {
+		key, _ := store(name)
+		keys[i] = x.in.Key(key)
+	}
+	values := make([][]byte, len(names))
+	for i, r := range x.t.tx.ReadMulti(keys...) {
+		switch {
+		case errors.Is(r.Err, strictkv.ErrNotFound):
+		case r.Err != nil:
+			return nil, r.Err
+		default:
+			values[i] = r.Value
+			if _, named := store(names[i]); named != nil {
+				var err error
+				if _, values[i], err = cutName(r.Value); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return values, nil
+}
+
+// Write sets the value of an element.
+func (x *Elements) Write(name, value []byte) error {
+	if len(name) > NameMax {
+		return ErrNameTooLong
+	}
+	if err := x.changed(); err != nil {
+		return err
+	}
+	key, named := store(name)
+	if named != nil {
+		value = append(appendName(nil, named), value...)
+	}
+	return x.t.tx.Write(x.in, key, value)
+}
+
+// Delete removes an element.
+func (x *Elements) Delete(name []byte) error {
+	if err := x.changed(); err != nil {
+		return err
+	}
+	key, _ := store(name)
+	return x.t.tx.Delete(x.in, key)
+}
+
+// changed writes the header if somebody watches it.
+func (x *Elements) changed() error {
+	if x.said || !x.e.watched {
+		return nil
+	}
+	x.said, x.e.watched = true, false
+	return x.t.put(x.name, *x.e)
+}
+
+// Changed tells those who watch the key that its elements change. Write and Delete do so, too.
+func (x *Elements) Changed() error { return x.changed() }
+
+// Order is a collection beside the elements, for a kind that keeps them in another order, too. Who
+// writes to it calls Changed before. It goes when the elements go.
+func (x *Elements) Order() *strictkv.Collection { return x.in.Collection([]byte("order")) }
+
+// Element is one of a large value.
+type Element struct{ Name, Value []byte }
+
+// All yields all elements, in an order that means nothing.
+func (x *Elements) All() iter.Seq2[Element, error] {
+	return func(yield func(Element, error) bool) {
+		for item, err := range x.t.tx.Scan(x.in, strictkv.Range{}) {
+			if err != nil {
+				yield(Element{}, err)
+				return
+			}
+			if item.Key[0] == ownerName {
+				continue
+			}
+			e := Element{item.Key, item.Value}
+			if !plain(item.Key) {
+				if e.Name, e.Value, err = cutName(item.Value); err != nil {
+					yield(Element{}, err)
+					return
+				}
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Empty reports whether there is no element, at the cost of listing one.
+func (x *Elements) Empty() (bool, error) {
+	for _, err := range x.All() {
+		return false, err
+	}
+	return true, nil
+}

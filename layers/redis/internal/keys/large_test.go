@@ -1,0 +1,166 @@
+package keys
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend/memory"
+)
+
+// opened is a space of a database in memory.
+func opened(t *testing.T) *Space {
+	db, err := strictkv.Open(t.Context(), "test", memory.New())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close(context.WithoutCancel(t.Context()))) })
+	return NewSpace(db.Collection([]byte("redis")))
+}
+
+func (s *Space) do(t *testing.T, f func(tx *Tx) error) {
+	t.Helper()
+	require.NoError(t, s.db.Tx(t.Context(), func(tx *strictkv.Tx) error {
+		return f(s.NewTx(tx, 0))
+	}))
+}
+
+// large sets a key to a large value with elements.
+func (s *Space) setLarge(t *testing.T, name string, elements ...string) {
+	t.Helper()
+	s.do(t, func(tx *Tx) error {
+		e, err := tx.NewLarge([]byte(name), Hash)
+		if err != nil {
+			return err
+		}
+		x := tx.Elements([]byte(name), &e)
+		for _, element := range elements {
+			if err := x.Write([]byte(element), []byte("of "+element)); err != nil {
+				return err
+			}
+		}
+		return tx.Set([]byte(name), e)
+	})
+}
+
+// elements are those of a key's value, with what they are.
+func (s *Space) elementsOf(t *testing.T, name string) (found []string) {
+	t.Helper()
+	s.do(t, func(tx *Tx) error {
+		found = nil
+		e, err := tx.Get([]byte(name))
+		if err != nil || !e.Large {
+			return err
+		}
+		for x, err := range tx.Elements([]byte(name), &e).All() {
+			if err != nil {
+				return err
+			}
+			assert.Equal(t, "of "+string(x.Name), string(x.Value))
+			found = append(found, string(x.Name))
+		}
+		return nil
+	})
+	return found
+}
+
+// collections counts the collections of elements.
+func (s *Space) collections(t *testing.T) (n int) {
+	t.Helper()
+	for _, err := range s.large.Collections(t.Context()) {
+		require.NoError(t, err)
+		n++
+	}
+	return n
+}
+
+// TestLarge keeps elements with names of any kind, moves them with their key, and copies them.
+func TestLarge(t *testing.T) {
+	s := opened(t)
+	names := []string{"", "\x00", "\x01", "a", "b", strings.Repeat("x", NameMax)}
+	s.setLarge(t, "k", names...)
+	assert.ElementsMatch(t, names, s.elementsOf(t, "k"))
+	s.do(t, func(tx *Tx) error { return tx.Move([]byte("k"), 0, []byte("l")) })
+	assert.ElementsMatch(t, names, s.elementsOf(t, "l"))
+	s.do(t, func(tx *Tx) error { return tx.Copy([]byte("l"), 0, []byte("k")) })
+	assert.ElementsMatch(t, names, s.elementsOf(t, "k"))
+	s.do(t, func(tx *Tx) error {
+		e, err := tx.Get([]byte("k"))
+		if err != nil {
+			return err
+		}
+		values, err := tx.Elements([]byte("k"), &e).ReadMulti(
+			[][]byte{[]byte("a"), []byte("none"), []byte(names[5])})
+		assert.Equal(t, "of a", string(values[0]))
+		assert.Nil(t, values[1])
+		assert.Equal(t, "of "+names[5], string(values[2]))
+		return err
+	})
+}
+
+// TestCollect removes elements that nobody owns, by whatever their owner has gone, and no others.
+func TestCollect(t *testing.T) {
+	s := opened(t)
+	for _, name := range []string{"deleted", "replaced", "moved", "replaced by a move", "expired",
+		"stays"} {
+		s.setLarge(t, name, "a", "b")
+	}
+	s.do(t, func(tx *Tx) error {
+		if _, err := tx.Delete([]byte("deleted")); err != nil {
+			return err
+		}
+		if err := tx.Set([]byte("replaced"), Entry{Kind: String}); err != nil {
+			return err
+		}
+		return tx.Move([]byte("moved"), 0, []byte("replaced by a move"))
+	})
+	assert.Equal(t, 6, s.collections(t))
+	n, err := s.CollectLeft(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 3, n)
+	assert.Equal(t, 3, s.collections(t))
+
+	require.NoError(t, s.numbered[0].Delete(t.Context(), []byte("expired")), "as a sweep does")
+	n, err = s.CollectUnowned(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	assert.Equal(t, []string{"a", "b"}, s.elementsOf(t, "stays"))
+	assert.Equal(t, []string{"a", "b"}, s.elementsOf(t, "replaced by a move"))
+	n, err = s.CollectLeft(t.Context())
+	require.NoError(t, err)
+	assert.Zero(t, n)
+}
+
+// TestWatch changes the version of a large value with each change of an element.
+func TestWatch(t *testing.T) {
+	s := opened(t)
+	s.setLarge(t, "k", "a")
+	key := []byte("k")
+	write := func(element string) {
+		s.do(t, func(tx *Tx) error {
+			e, err := tx.Get(key)
+			if err != nil {
+				return err
+			}
+			return tx.Elements(key, &e).Write([]byte(element), []byte("of "+element))
+		})
+	}
+	for range 2 {
+		v, err := s.Watch(t.Context(), 0, key)
+		require.NoError(t, err)
+		again, err := s.Watch(t.Context(), 0, key)
+		require.NoError(t, err)
+		assert.Equal(t, v, again, "nothing has changed")
+		write("b")
+		s.do(t, func(tx *Tx) error {
+			now, err := tx.Version(key)
+			assert.NotEqual(t, v, now)
+			return err
+		})
+	}
+	v, err := s.Watch(t.Context(), 0, []byte("none"))
+	require.NoError(t, err)
+	assert.True(t, v.IsZero())
+}

@@ -1,0 +1,235 @@
+package keys
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/layers/redis/internal/resp"
+)
+
+// The errors that commands of all kinds reply.
+const (
+	ErrWrongType = resp.Error(
+		"WRONGTYPE Operation against a key holding the wrong kind of value")
+	ErrTooMany = resp.Error(
+		"ERR more than 900 elements of a large value can't be changed at once")
+	ErrNameTooLong = resp.Error("ERR key or field is longer than 65536 bytes")
+	ErrTooLong     = resp.Error(
+		"ERR string exceeds maximum allowed size (proto-max-bulk-len)")
+)
+
+// Tx is one run of a transaction, in one database. It is not safe for concurrent use.
+type Tx struct {
+	space *Space
+	tx    *strictkv.Tx
+	n     int
+	now   int64
+	ahead map[string]strictkv.Result // what was read ahead, by place
+
+	// What the key had that was read last.
+	last struct {
+		n     int
+		name  []byte
+		known bool
+		large bool
+		id    id
+	}
+}
+
+// NewTx is a run of a transaction in database n. Its time is the process's.
+func (s *Space) NewTx(tx *strictkv.Tx, n int) *Tx {
+	return &Tx{space: s, tx: tx, n: n, now: time.Now().UnixMilli()}
+}
+
+// Now is the time at which the run takes values for due, in milliseconds since 1970.
+func (t *Tx) Now() int64 { return t.now }
+
+// Raw is the transaction itself.
+func (t *Tx) Raw() *strictkv.Tx { return t.tx }
+
+// Number is the database that is selected.
+func (t *Tx) Number() int { return t.n }
+
+// Select goes to database n, which must be there.
+func (t *Tx) Select(n int) { t.n = n }
+
+// Collection is where the keys of the database are.
+func (t *Tx) Collection() *strictkv.Collection { return t.space.numbered[t.n] }
+
+// In is the same run in database n.
+func (t *Tx) In(n int) *Tx {
+	other := *t
+	other.n = n
+	return &other
+}
+
+// Named is a key of a database.
+type Named struct {
+	Database int
+	Name     []byte
+}
+
+// place tells keys of all databases apart.
+func place(n int, key []byte) string {
+	return string(append(binary.AppendUvarint(make([]byte, 0, len(key)+1), uint64(n)), key...))
+}
+
+// Ahead reads keys that commands are about to ask for, in one wave.
+func (t *Tx) Ahead(names []Named) {
+	keys := make([]strictkv.Key, 0, len(names))
+	places := make([]string, 0, len(names))
+	t.ahead = make(map[string]strictkv.Result, len(names))
+	for _, name := range names {
+		key, _ := store(name.Name)
+		p := place(name.Database, key)
+		if _, twice := t.ahead[p]; !twice {
+			t.ahead[p] = strictkv.Result{}
+			keys = append(keys, t.space.numbered[name.Database].Key(key))
+			places = append(places, p)
+		}
+	}
+	for i, r := range t.tx.ReadMulti(keys...) {
+		t.ahead[places[i]] = r
+	}
+}
+
+// take is what was read ahead of a key, once.
+func (t *Tx) take(key []byte) (r strictkv.Result, ok bool) {
+	if len(t.ahead) == 0 {
+		return r, false
+	}
+	p := place(t.n, key)
+	if r, ok = t.ahead[p]; ok {
+		delete(t.ahead, p)
+	}
+	return r, ok
+}
+
+// Get returns the value of a key; one without Kind if there is none, or it is due. The body may be
+// kept and changed.
+func (t *Tx) Get(name []byte) (Entry, error) {
+	e, err := t.stored(name)
+	if err != nil || e.due(t.now) {
+		return Entry{}, err
+	}
+	return e, nil
+}
+
+// stored is Get that returns also what is due.
+func (t *Tx) stored(name []byte) (Entry, error) {
+	if len(name) > NameMax {
+		return Entry{}, ErrNameTooLong
+	}
+	key, _ := store(name)
+	r, ok := t.take(key)
+	if !ok {
+		r.Value, r.Err = t.tx.Read(t.Collection(), key)
+	}
+	if r.Err != nil && !errors.Is(r.Err, strictkv.ErrNotFound) {
+		return Entry{}, r.Err
+	}
+	var e Entry
+	var err error
+	if r.Err == nil {
+		if e, _, err = decode(r.Value); err != nil {
+			return Entry{}, err
+		}
+	}
+	t.last.n, t.last.name, t.last.known, t.last.large = t.n, name, true, e.Large
+	if e.Large {
+		t.last.id = e.id()
+	}
+	return e, nil
+}
+
+// Value is Get of a value of one kind: the error is ErrWrongType if it is of another.
+func (t *Tx) Value(name []byte, k Kind) (Entry, error) {
+	e, err := t.Get(name)
+	if err == nil && e.Kind != k && !e.Absent() {
+		return Entry{}, ErrWrongType
+	}
+	return e, err
+}
+
+// Set gives a key a value, in place of what it had: of that the elements are left, if it was large
+// and is not the same.
+func (t *Tx) Set(name []byte, e Entry) error {
+	if len(e.Body) > StringMax {
+		return ErrTooLong
+	}
+	if !t.last.known || t.last.n != t.n || !bytes.Equal(t.last.name, name) {
+		if _, err := t.stored(name); err != nil {
+			return err
+		}
+	}
+	if t.last.large && !(e.Large && e.id() == t.last.id) {
+		if err := t.leave(t.last.id); err != nil {
+			return err
+		}
+	}
+	return t.put(name, e)
+}
+
+// Put is Set, but of a value that is due already it deletes the key.
+func (t *Tx) Put(name []byte, e Entry) error {
+	if e.due(t.now) {
+		_, err := t.Delete(name)
+		return err
+	}
+	return t.Set(name, e)
+}
+
+// put is Set of a key whose old value is known to have no elements, or the same.
+func (t *Tx) put(name []byte, e Entry) error {
+	if len(name) > NameMax {
+		return ErrNameTooLong
+	}
+	key, named := store(name)
+	t.take(key)
+	t.last.known = false
+	return t.tx.Write(t.Collection(), key, e.encode(named), e.options()...)
+}
+
+// Delete removes a key with its value, and reports whether it had one.
+func (t *Tx) Delete(name []byte) (bool, error) {
+	old, err := t.stored(name)
+	if err != nil || old.Absent() {
+		return false, err
+	}
+	if old.Large {
+		if err := t.leave(old.id()); err != nil {
+			return false, err
+		}
+	}
+	key, _ := store(name)
+	t.last.known = false
+	return !old.due(t.now), t.tx.Delete(t.Collection(), key)
+}
+
+// Move gives a key's value to another key, in database n, in place of what that had. The value must
+// be there.
+func (t *Tx) Move(name []byte, n int, to []byte) error {
+	e, err := t.stored(name)
+	if err != nil {
+		return err
+	}
+	key, _ := store(name)
+	t.last.known = false
+	if err := t.tx.Delete(t.Collection(), key); err != nil {
+		return err
+	}
+	there := t.In(n)
+	if err := there.Set(to, e); err != nil {
+		return err
+	}
+	if !e.Large {
+		return nil
+	}
+	return there.own(&e, to)
+}
+
+// Cursors are those of the server.
+func (t *Tx) Cursors() *Cursors { return &t.space.Cursors }

@@ -1,0 +1,135 @@
+package resp_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strictkv/strictkv/layers/redis/internal/resp"
+)
+
+var generous = resp.Bounds{Args: resp.ArgsMax, Bulk: 1 << 20, Free: func(int) {}}
+
+// all reads all commands of a text, and the error that ends it.
+func all(src io.Reader, b resp.Bounds) (commands []string, err error) {
+	r := resp.NewReader(src, b)
+	defer r.Close()
+	for {
+		args, err := r.Next()
+		if err != nil {
+			return commands, err
+		}
+		commands = append(commands, string(bytes.Join(args, []byte("|"))))
+		if len(commands)%3 == 0 {
+			r.Release()
+		}
+	}
+}
+
+func TestReader(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	for _, x := range []struct {
+		name, text string
+		want       []string
+		err        string
+	}{
+		{"nothing", "", nil, "EOF"},
+		{"array", "*2\r\n$3\r\nGET\r\n$1\r\na\r\n", []string{"GET|a"}, "EOF"},
+		{"several", "*1\r\n$4\r\nPING\r\nPING x\r\n*1\r\n$0\r\n\r\n",
+			[]string{"PING", "PING|x", ""}, "EOF"},
+		{"empty arrays and lines", "*0\r\n\r\n*-1\r\n  \r\nPING\n", []string{"PING"}, "EOF"},
+		{"large", "*2\r\n$1\r\na\r\n$100000\r\n" + long + "\r\nPING\r\n",
+			[]string{"a|" + long, "PING"}, "EOF"},
+		{"quotes", `SET "a b" 'c\'d' "\x41\n" ""` + "\r\n", []string{"SET|a b|c'd|A\n|"}, "EOF"},
+		{"unbalanced", "SET \"a\r\n", nil, "Protocol error: unbalanced quotes in request"},
+		{"behind a quote", "SET \"a\"b\r\n", nil, "Protocol error: unbalanced quotes in request"},
+		{"cut", "*2\r\n$3\r\nGET\r\n$1\r\n", nil, "unexpected EOF"},
+		{"cut line", "PIN", nil, "unexpected EOF"},
+		{"no number", "*x\r\n", nil, "Protocol error: invalid multibulk length"},
+		{"too many", "*1048577\r\n", nil, "Protocol error: invalid multibulk length"},
+		{"leading zero", "*01\r\n", nil, "Protocol error: invalid multibulk length"},
+		{"no bulk", "*1\r\n:1\r\n", nil, "Protocol error: expected '$', got ':'"},
+		{"unprintable", "*1\r\n\x01", nil, `Protocol error: expected '$', got '\x1'`},
+		{"negative", "*1\r\n$-1\r\n", nil, "Protocol error: invalid bulk length"},
+		{"too long", "*1\r\n$1048577\r\n", nil, "Protocol error: invalid bulk length"},
+		{"long count", "*" + strings.Repeat("1", 40), nil,
+			"Protocol error: too big mbulk count string"},
+		{"long bulk count", "*1\r\n$" + strings.Repeat("1", 40), nil,
+			"Protocol error: too big bulk count string"},
+		{"long line", strings.Repeat("x", resp.InlineMax), nil,
+			"Protocol error: too big inline request"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			for name, src := range map[string]io.Reader{
+				"at once":      strings.NewReader(x.text),
+				"byte by byte": iotest.OneByteReader(strings.NewReader(x.text)),
+				"with EOF":     iotest.DataErrReader(strings.NewReader(x.text)),
+			} {
+				got, err := all(src, generous)
+				assert.Equal(t, x.want, got, name)
+				assert.EqualError(t, err, x.err, name)
+			}
+		})
+	}
+}
+
+// TestStranger refuses much from who has not been let in.
+func TestStranger(t *testing.T) {
+	b := resp.Bounds{Args: 2, Bulk: 10}
+	_, err := all(strings.NewReader("*3\r\n"), b)
+	assert.ErrorIs(t, err, resp.ErrProtocol)
+	_, err = all(strings.NewReader("*1\r\n$11\r\n"), b)
+	assert.ErrorIs(t, err, resp.ErrProtocol)
+}
+
+// TestReserve asks before it takes memory, and gives back what it took.
+func TestReserve(t *testing.T) {
+	full := errors.New("full")
+	left := 100_000
+	b := generous
+	b.Reserve = func(n int) error {
+		if n > left {
+			return full
+		}
+		left -= n
+		return nil
+	}
+	b.Free = func(n int) { left += n }
+	large := "*1\r\n$40000\r\n" + strings.Repeat("x", 40_000) + "\r\n"
+	r := resp.NewReader(strings.NewReader(large+large+large), b)
+	for range 2 {
+		_, err := r.Next()
+		require.NoError(t, err)
+	}
+	assert.Equal(t, 20_000, left)
+	_, err := r.Next()
+	assert.ErrorIs(t, err, full)
+	r.Close()
+	assert.Equal(t, 100_000, left)
+}
+
+func FuzzReader(f *testing.F) {
+	for _, s := range []string{
+		"*2\r\n$3\r\nGET\r\n$1\r\na\r\n", "PING\r\n", "*1\r\n$40000\r\nx",
+		"SET \"a\\x41\" 'b'\r\n", "*-1\r\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		taken := 0
+		b := generous
+		b.Reserve = func(n int) error { taken += n; return nil }
+		b.Free = func(n int) { taken -= n }
+		once, errOnce := all(bytes.NewReader(text), b)
+		slowly, errSlowly := all(iotest.OneByteReader(bytes.NewReader(text)), b)
+		assert.Equal(t, once, slowly, "what is read does not depend on how it comes")
+		assert.Equal(t, errOnce.Error(), errSlowly.Error())
+		assert.Zero(t, taken, "all memory was given back")
+	})
+}

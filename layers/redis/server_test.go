@@ -1,0 +1,35 @@
+package redis_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/strictkv/strictkv/layers/redis"
+	"github.com/strictkv/strictkv/layers/redis/internal/redistest"
+)
+
+func TestFirst(t *testing.T) {
+	s := redistest.Open(t, redis.Options{})
+	c, other := s.Dial(t), s.Dial(t)
+	c.Expect(
+		"PING", "PONG", "ECHO x", "'x'", "SET a 1", "OK", "INCR a", "2", "GET a", "'2'",
+		"GET b", "nil", "DEL a b", "1", "SELECT 1", "OK", "SET a 1", "OK", "SELECT 0", "OK",
+		"GET a", "nil", "WATCH n", "OK", "MULTI", "OK", "INCR n", "QUEUED", "EXEC", "[1]",
+		"WATCH n", "OK", "MULTI", "OK", "INCR n", "QUEUED",
+	)
+	other.Expect("SET n 5", "OK")
+	c.Expect("EXEC", "nil", "GET n", "'5'")
+	other.Expect("CLIENT SETNAME b", "OK", "CLIENT KILL ID 0",
+		"-ERR client-id should be greater than 0", "CLIENT KILL 1.2.3.4:5", "-ERR No such client",
+		"CLIENT KILL TYPE pubsub", "0", "CLIENT KILL FOO 1", "-ERR syntax error")
+	killed := s.Dial(t)
+	id := killed.Do("CLIENT ID")
+	killed.Expect("CLIENT KILL ID "+id, "0", "CLIENT KILL SKIPME no ID "+id, "1")
+	c.Send("SET x a", "INCR x", "GET x", "SET y 1", "GET y")
+	for _, want := range []string{
+		"OK", "-ERR value is not an integer or out of range", "'a'", "OK", "'1'",
+	} {
+		assert.Equal(t, want, c.Receive())
+	}
+}
