@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
-	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,9 +14,9 @@ import (
 
 // What the tests do that compare with Redis itself, which is run by hand: redis-server --port 6399.
 var (
-	realAddr = flag.String("redis.addr", "", "address of a server of Redis 7 to compare with")
-	record   = flag.Bool("redis.record", false, "write transcripts anew, of the server of Redis")
-	seeds    = flag.Uint64("redis.seeds", 20, "how many seeds to compare Redis with")
+	realAddr = flag.String("compare.addr", "", "address of a server of Redis 7 to compare with")
+	record   = flag.Bool("compare.record", false, "write transcripts anew, of the server of Redis")
+	seeds    = flag.Uint64("compare.seeds", 20, "how many seeds to compare Redis with")
 )
 
 // Next makes a random command, as a line of words.
@@ -40,12 +39,12 @@ const transcriptCommands = 1500
 // file each command has a line, and its reply one that begins with a tab. The database is to be
 // empty.
 //
-// With -redis.addr and -redis.record it writes the file before: of the given commands, and random
+// With -compare.addr and -compare.record it writes the file before: of the given commands, and random
 // ones. Redis' databases are flushed.
 func (c *Client) Transcript(file, begin string, next Next) {
 	c.t.Helper()
 	if *record {
-		real := redisItself(c.t)
+		real := redisItself(c)
 		lines := append(strings.Split(strings.TrimSpace(begin), "\n"),
 			random(1, transcriptCommands, next)...)
 		var b bytes.Buffer
@@ -63,22 +62,30 @@ func (c *Client) Transcript(file, begin string, next Next) {
 	}
 }
 
-// redisItself is a client of the server of Redis, whose databases it flushes.
-func redisItself(t testing.TB) *Client {
-	t.Helper()
+// Hello chooses the version of the protocol, for the Redis that is compared with, too.
+func (c *Client) Hello(version int) {
+	c.t.Helper()
+	c.version = version
+	c.Do(fmt.Sprintf("HELLO %d", version))
+}
+
+// redisItself is a client of the server of Redis like another client, with its databases flushed.
+func redisItself(like *Client) *Client {
+	like.t.Helper()
 	if *realAddr == "" {
-		t.Skip("no Redis to compare with: set -redis.addr to the address of one")
+		like.t.Skip("no Redis to compare with: set -compare.addr to the address of one")
 	}
-	c := (&Server{Addr: *realAddr}).Dial(t)
+	c := (&Server{Addr: *realAddr}).Dial(like.t)
 	c.Expect("FLUSHALL", "OK")
+	c.Hello(max(like.version, 2))
 	return c
 }
 
 // Compare runs random commands on both the server, whose keys it flushes with the command given,
-// and Redis itself: as many seeds as -redis.seeds says. It is skipped without -redis.addr.
+// and Redis itself: as many seeds as -compare.seeds says. It is skipped without -compare.addr.
 func (c *Client) Compare(flush string, next Next) {
 	c.t.Helper()
-	real := redisItself(c.t)
+	real := redisItself(c)
 	for seed := range *seeds {
 		real.Expect("FLUSHALL", "OK")
 		c.Do(flush)

@@ -1,0 +1,123 @@
+package zsetcmd
+
+import (
+	"github.com/strictkv/strictkv/layers/redis/internal/command"
+)
+
+func zcard(c *command.Call) error {
+	z, err := open(c, c.Args[1])
+	if err != nil {
+		return err
+	}
+	c.Out.Int(int64(z.n))
+	return nil
+}
+
+func zscore(c *command.Call) error {
+	z, err := open(c, c.Args[1])
+	if err != nil {
+		return err
+	}
+	return z.tell(c.Args[2])
+}
+
+func zmscore(c *command.Call) error {
+	z, err := open(c, c.Args[1])
+	if err != nil {
+		return err
+	}
+	if err := z.look(c.Args[2:]...); err != nil {
+		return err
+	}
+	c.Out.Array(len(c.Args) - 2)
+	for _, member := range c.Args[2:] {
+		if err := z.tell(member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell replies the score of a member.
+func (z *zset) tell(member []byte) error {
+	score, is, err := z.score(member)
+	if err != nil {
+		return err
+	}
+	if is {
+		z.c.Out.Double(score)
+	} else {
+		z.c.Out.Null()
+	}
+	return nil
+}
+
+func zcount(c *command.Call) error    { return count(c, byScore) }
+func zlexcount(c *command.Call) error { return count(c, byLex) }
+
+func count(c *command.Call, by by) error {
+	b, err := parseBounds(by, c.Args[2], c.Args[3])
+	if err != nil {
+		return err
+	}
+	z, err := open(c, c.Args[1])
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, err := range z.walk(b, false) {
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	c.Out.Int(int64(n))
+	return nil
+}
+
+func zrank(c *command.Call) error    { return rank(c, false) }
+func zrevrank(c *command.Call) error { return rank(c, true) }
+
+func rank(c *command.Call, reverse bool) error {
+	scored := len(c.Args) == 4
+	if len(c.Args) > 4 || scored && !command.Is(c.Args[3], "WITHSCORE") {
+		return command.ErrSyntax
+	}
+	z, err := open(c, c.Args[1])
+	if err != nil {
+		return err
+	}
+	score, is, err := z.score(c.Args[2])
+	if err != nil {
+		return err
+	}
+	if !is {
+		if scored {
+			c.Out.NullArray()
+		} else {
+			c.Out.Null()
+		}
+		return nil
+	}
+	at, e := 0, entry{c.Args[2], score}
+	for other, err := range z.walk(bounds{}, false) {
+		if err != nil {
+			return err
+		}
+		if compare(other, e) >= 0 {
+			break
+		}
+		at++
+	}
+	if reverse {
+		at = z.n - 1 - at
+	}
+	if scored {
+		c.Out.Array(2)
+	}
+	c.Out.Int(int64(at))
+	if scored {
+		c.Out.Double(score)
+	}
+	return nil
+}
