@@ -151,7 +151,8 @@ func parseOrder(key []byte) (e entry, long bool, err error) {
 	}
 	e = entry{key[scoreLen:], math.Float64frombits(bits)}
 	switch n := len(e.member); {
-	case math.IsNaN(e.score), n > orderMax && n != orderMax+sha256.Size:
+	case math.IsNaN(e.score), e.score == 0 && math.Signbit(e.score),
+		n > orderMax && n != orderMax+sha256.Size:
 		return e, false, damaged("a name in the order that none has")
 	case n > orderMax:
 		e.member = slices.Clip(e.member[:orderMax])
