@@ -156,9 +156,17 @@ func (x *Elements) Order() *strictkv.Collection { return x.in.Collection([]byte(
 type Element struct{ Name, Value []byte }
 
 // All yields all elements, in an order that means nothing.
-func (x *Elements) All() iter.Seq2[Element, error] {
+func (x *Elements) All() iter.Seq2[Element, error] { return x.scan(strictkv.Range{}) }
+
+// After yields those elements that All yields behind the one with a name, which need not be there.
+func (x *Elements) After(name []byte) iter.Seq2[Element, error] {
+	key, _ := store(name)
+	return x.scan(strictkv.Range{}.After(key))
+}
+
+func (x *Elements) scan(r strictkv.Range) iter.Seq2[Element, error] {
 	return func(yield func(Element, error) bool) {
-		for item, err := range x.t.tx.Scan(x.in, strictkv.Range{}) {
+		for item, err := range x.t.tx.Scan(x.in, r) {
 			if err != nil {
 				yield(Element{}, err)
 				return

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/strictkv/strictkv/layers/redis"
+	"github.com/strictkv/strictkv/layers/redis/internal/listcmd"
 	"github.com/strictkv/strictkv/layers/redis/internal/redistest"
 )
 
@@ -67,4 +68,20 @@ func TestWritesAreSmall(t *testing.T) {
 	assert.Less(t, d.BytesWritten, int64(8<<10), "of a list of 120 kB")
 	assert.Less(t, d.Puts+d.Deletes, int64(20))
 	t.Logf("%d puts, %d deletes, %d bytes", d.Puts, d.Deletes, d.BytesWritten)
+}
+
+// TestLargeIsAValue is of what becomes of a large list as a whole.
+func TestLargeIsAValue(t *testing.T) {
+	listcmd.Small(t, 16<<10, 2)
+	s := redistest.Open(t, redis.Options{})
+	c, other := s.Dial(t), s.Dial(t)
+	fill(t, c, "l", 5, 1)
+	c.Expect("EXPIREAT l 9000000000", "1", "RPUSH l 5", "6", "EXPIRETIME l", "9000000000",
+		"COPY l k", "1", "LPOP l", "'0'", "LRANGE k 0 1", "['0' '1']", "EXPIRETIME k", "9000000000",
+		"RENAME k j", "OK", "RPOP j", "'5'", "LLEN j", "5", "EXISTS k", "0", "DEL j", "1",
+		"RPUSH j a", "1", "LRANGE j 0 -1", "['a']", "TYPE l", "list",
+		"OBJECT ENCODING l", "'quicklist'", "WATCH l", "OK", "MULTI", "OK", "LLEN l", "QUEUED")
+	other.Expect("LSET l 0 x", "OK")
+	c.Expect("EXEC", "nil", "LTRIM l 0 0", "OK", "EXPIRETIME l", "9000000000", "SET l x", "OK",
+		"LLEN l", "-WRONGTYPE Operation against a key holding the wrong kind of value")
 }

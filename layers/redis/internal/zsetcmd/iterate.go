@@ -2,6 +2,7 @@ package zsetcmd
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"strconv"
 
@@ -74,35 +75,67 @@ func randomOne(c *command.Call) error {
 	return nil
 }
 
-// zscan replies all members of a set in one go.
+// zscan tells what is wrong with its options only if there is a set, as Redis does.
 func zscan(c *command.Call) error {
-	o, err := command.ParseScan(c.Args[2:])
-	if err != nil {
-		return err
-	}
-	if o.Type != nil || o.NoValues {
-		return command.ErrSyntax
+	o, wrong := command.ParseScan(c.Args[2:])
+	if errors.Is(wrong, command.ErrCursor) {
+		return wrong
 	}
 	z, err := open(c, c.Args[1])
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case z.absent():
+	case wrong != nil:
+		return wrong
+	case o.Type != nil || o.NoValues:
+		return command.ErrSyntax
 	}
-	all, err := z.entries()
-	if err != nil {
-		return err
+	page, next := z.small, uint64(0)
+	if z.entry.Large {
+		if page, next, err = z.page(o); err != nil {
+			return err
+		}
 	}
 	var wanted []entry
-	for _, e := range all {
+	for _, e := range page {
 		if o.Wants(e.member) {
 			wanted = append(wanted, e)
 		}
 	}
 	c.Out.Array(2)
-	c.Out.String(strconv.Itoa(0))
+	c.Out.String(strconv.FormatUint(next, 10))
 	c.Out.Array(2 * len(wanted))
 	for _, e := range wanted {
 		c.Out.Bulk(e.member)
 		c.Out.String(resp.FormatDouble(e.score))
 	}
 	return nil
+}
+
+// page is what an iteration through a large set comes to next, and the cursor to go on with, 0 at
+// the end.
+func (z *zset) page(o command.Scan) (page []entry, next uint64, err error) {
+	elements := z.elements().All()
+	if o.Cursor != 0 {
+		place, ok := z.c.Cursors().Place(o.Cursor)
+		if !ok {
+			return nil, 0, command.ErrCursorGone
+		}
+		elements = z.elements().After([]byte(place))
+	}
+	for element, err := range elements {
+		if err != nil {
+			return nil, 0, err
+		}
+		if len(page) == o.Count {
+			return page, z.c.Cursors().Keep(string(page[len(page)-1].member)), nil
+		}
+		score, err := cutScore(element.Value)
+		if err != nil {
+			return nil, 0, err
+		}
+		page = append(page, entry{element.Name, score})
+	}
+	return page, 0, nil
 }

@@ -127,3 +127,49 @@ func sorted(words []string) []string {
 	slices.Sort(words)
 	return words
 }
+
+func TestScan(t *testing.T) {
+	c := redistest.Open(t, redis.Options{}).Dial(t)
+	fill(t, c, "z", 240, 80)
+	c.Expect("ZADD z 1 "+strings.Repeat("l", 300), "1", "ZSCAN z 5", ""+
+		"-ERR unknown cursor: it is another server's, or was used too long ago: begin again with 0")
+	seen, pages := map[string]bool{}, 0
+	for cursor := "0"; cursor != "0" || pages == 0; pages++ {
+		reply := c.Do("ZSCAN z " + cursor + " COUNT 50")
+		cursor, reply, _ = strings.Cut(strings.TrimPrefix(reply, "['"), "' [")
+		words := strings.Fields(strings.TrimSuffix(reply, "]]"))
+		assert.LessOrEqual(t, len(words), 100)
+		for i := 0; i < len(words); i += 2 {
+			seen[words[i]] = true
+		}
+		c.Expect(fmt.Sprintf("ZADD z 0 m%d", pages), "0")
+	}
+	assert.Len(t, seen, 241)
+	assert.Equal(t, 5, pages)
+	c.Expect("ZSCAN z 0 COUNT 1000 MATCH m23?", "['0' ["+scanned(230, 240)+"]]")
+}
+
+// scanned is what ZSCAN replies of those that fill has added.
+func scanned(from, to int) string {
+	var words []string
+	for i := from; i < to; i++ {
+		words = append(words, fmt.Sprintf("'m%d' '%d'", i, i))
+	}
+	return strings.Join(words, " ")
+}
+
+// TestLargeIsAValue is of what becomes of a large set as a whole.
+func TestLargeIsAValue(t *testing.T) {
+	zsetcmd.Small(t, 16<<10, 2)
+	s := redistest.Open(t, redis.Options{})
+	c, other := s.Dial(t), s.Dial(t)
+	fill(t, c, "z", 5, 1)
+	c.Expect("EXPIREAT z 9000000000", "1", "ZADD z 5 m5", "1", "EXPIRETIME z", "9000000000",
+		"COPY z y", "1", "ZREM z m0", "1", "ZRANGE y 0 1", "['m0' 'm1']", "EXPIRETIME y", "9000000000",
+		"RENAME y x", "OK", "ZPOPMAX x", "['m5' '5']", "ZCARD x", "5", "EXISTS y", "0",
+		"DEL x", "1", "ZADD x 1 a", "1", "ZRANGE x 0 -1", "['a']", "TYPE z", "zset",
+		"OBJECT ENCODING z", "'skiplist'", "WATCH z", "OK", "MULTI", "OK", "ZCARD z", "QUEUED")
+	other.Expect("ZINCRBY z 1 m1", "'2'")
+	c.Expect("EXEC", "nil", "ZRANGESTORE z z 0 0", "1", "TTL z", "-1", "SET z x", "OK",
+		"ZCARD z", "-WRONGTYPE Operation against a key holding the wrong kind of value")
+}

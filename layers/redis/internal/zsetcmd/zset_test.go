@@ -162,6 +162,9 @@ ZSCAN z 0 match
 ZSCAN z 0 type zset
 ZSCAN s 0
 ZSCAN none 0
+ZSCAN none x
+ZSCAN none 0 count x
+ZSCAN none 0 type zset
 ZSCAN z 0 match [d-e] count 100
 ZADD l 0 a 0 aa 0 ab 0 b 0 "" 0 "\x00"
 ZRANGEBYLEX l - (b
