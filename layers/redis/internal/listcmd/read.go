@@ -107,8 +107,9 @@ func parseSearch(c *command.Call) (o search, err error) {
 			case !ok:
 				return o, command.ErrNotInt
 			case n == 0:
-				return o, resp.Error("ERR RANK can't be zero: use 1 to start from the first " +
-					"match, 2 from the second ... or use negative to start from the end of the list")
+				return o, resp.Error("ERR RANK can't be zero: use 1 to start from " +
+					"the first match, 2 from the second ... or use negative to start " +
+					"from the end of the list")
 			}
 			if o.backward = n < 0; o.backward {
 				n = -n

@@ -39,8 +39,8 @@ const transcriptCommands = 1500
 // file each command has a line, and its reply one that begins with a tab. The database is to be
 // empty.
 //
-// With -compare.addr and -compare.record it writes the file before: of the given commands, and random
-// ones. Redis' databases are flushed.
+// With -compare.addr and -compare.record it writes the file before: of the given commands, and
+// random ones. Redis' databases are flushed.
 func (c *Client) Transcript(file, begin string, next Next) {
 	c.t.Helper()
 	if *record {

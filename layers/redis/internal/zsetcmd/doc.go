@@ -24,7 +24,8 @@ func Commands() []command.Command {
 		{Name: "zdiff", Arity: -3, Flags: read | any, Run: zdiff},
 		{Name: "zintercard", Arity: -3, Flags: read | any, Run: zintercard},
 		{Name: "zmpop", Arity: -4, Flags: less | any, Run: zmpop},
-		{Name: "zrangestore", Arity: -5, Flags: write, First: 1, Last: 2, Step: 1, Run: zrangestore},
+		{Name: "zrangestore", Arity: -5, Flags: write, First: 1, Last: 2, Step: 1,
+			Run: zrangestore},
 	}
 	for _, row := range []command.Command{ // of one key
 		{Name: "zadd", Arity: -4, Flags: write | command.Fast, Run: zadd},

@@ -84,15 +84,17 @@ func TestDamaged(t *testing.T) {
 		require.ErrorIs(t, err, keys.ErrDamaged, name)
 	}
 	for name, body := range map[string][]byte{
-		"empty": nil, "newer": append([]byte{2}, encodeHeader(1)[1:]...), "no member": encodeHeader(0),
-		"cut": encodeHeader(1)[:8], "too many": encodeHeader(-1),
+		"empty": nil, "newer": append([]byte{2}, encodeHeader(1)[1:]...),
+		"no member": encodeHeader(0),
+		"cut":       encodeHeader(1)[:8], "too many": encodeHeader(-1),
 	} {
 		_, err := decodeHeader(body)
 		require.ErrorIs(t, err, keys.ErrDamaged, name)
 	}
 	for name, key := range map[string][]byte{
 		"cut": {1}, "too long": append(orderScore(1), make([]byte, orderMax+1)...),
-		"not a number": orderScore(math.NaN()), "negative 0": []byte("\x7f\xff\xff\xff\xff\xff\xff\xff"),
+		"not a number": orderScore(math.NaN()),
+		"negative 0":   []byte("\x7f\xff\xff\xff\xff\xff\xff\xff"),
 	} {
 		_, _, err := parseOrder(key)
 		require.ErrorIs(t, err, keys.ErrDamaged, name)

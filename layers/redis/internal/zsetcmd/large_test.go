@@ -165,7 +165,8 @@ func TestLargeIsAValue(t *testing.T) {
 	c, other := s.Dial(t), s.Dial(t)
 	fill(t, c, "z", 5, 1)
 	c.Expect("EXPIREAT z 9000000000", "1", "ZADD z 5 m5", "1", "EXPIRETIME z", "9000000000",
-		"COPY z y", "1", "ZREM z m0", "1", "ZRANGE y 0 1", "['m0' 'm1']", "EXPIRETIME y", "9000000000",
+		"COPY z y", "1", "ZREM z m0", "1", "ZRANGE y 0 1", "['m0' 'm1']",
+		"EXPIRETIME y", "9000000000",
 		"RENAME y x", "OK", "ZPOPMAX x", "['m5' '5']", "ZCARD x", "5", "EXISTS y", "0",
 		"DEL x", "1", "ZADD x 1 a", "1", "ZRANGE x 0 -1", "['a']", "TYPE z", "zset",
 		"OBJECT ENCODING z", "'skiplist'", "WATCH z", "OK", "MULTI", "OK", "ZCARD z", "QUEUED")

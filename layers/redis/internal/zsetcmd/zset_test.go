@@ -3,6 +3,7 @@ package zsetcmd_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -177,119 +178,100 @@ ZREVRANGEBYLEX l + - limit 1 2
 ZLEXCOUNT l (a [b
 `
 
-// source makes random arguments.
-type source struct{ *rand.Rand }
+// templates are of random commands. One of words with a bar between them is chosen, none if there is
+// nothing before it. Arguments are made for words with a dollar: the keys $key have scores of many
+// kinds, those $lex have 0.
+var templates = strings.Split(strings.TrimSpace(`
+ZADD $key $pairs
+ZADD $key NX|XX|GT|LT|CH|GT $pairs
+ZADD $key XX|GT CH $pairs
+ZADD $key INCR |NX|XX|GT $pair
+ZADD $lex $ties
+ZINCRBY $key $pair
+ZSCORE $key $member
+ZMSCORE $key $members
+ZRANK|ZREVRANK $key $member
+ZCARD $key
+ZCOUNT $key $bound $bound
+ZLEXCOUNT $lex $lexbound $lexbound
+ZRANGE|ZREVRANGE $key $index $index |WITHSCORES
+ZRANGE $key $bound $bound BYSCORE |REV |WITHSCORES $limit
+ZRANGEBYSCORE|ZREVRANGEBYSCORE $key $bound $bound |WITHSCORES $limit
+ZRANGE $lex $lexbound $lexbound BYLEX |REV $limit
+ZRANGEBYLEX|ZREVRANGEBYLEX $lex $lexbound $lexbound $limit
+ZRANGESTORE $key $key $bound $bound BYSCORE |REV $limit
+ZRANGESTORE $key $key $index $index
+ZREM $key|$lex $members
+ZREM $key|$lex $member
+ZREMRANGEBYRANK $key $index 3|-9
+ZREMRANGEBYSCORE $key ($score $score
+ZREMRANGEBYLEX $lex ($member [$member
+ZPOPMIN|ZPOPMAX $key
+ZPOPMIN|ZPOPMAX $key 0|1|4
+ZMPOP 2 $key $key MIN|MAX COUNT 1|3
+ZUNION|ZINTER 2 $key $key |WITHSCORES
+ZUNION|ZINTER 2 $key $key AGGREGATE SUM|MIN|MAX WITHSCORES
+ZUNIONSTORE|ZINTERSTORE $key 2 $key $key WEIGHTS $score $score AGGREGATE SUM|MIN|MAX
+ZUNIONSTORE|ZINTERSTORE $key 3 $key $key $lex
+ZDIFF 2 $key $key |WITHSCORES
+ZDIFFSTORE $key 2 $key $key
+ZINTERCARD 2 $key $key LIMIT 0|1|3
+`), "\n")
 
-func (s source) pick(words ...string) string { return words[s.IntN(len(words))] }
-func (s source) key() string                 { return fmt.Sprintf("z%d", s.IntN(3)) }
-func (s source) lex() string                 { return fmt.Sprintf("lex%d", s.IntN(2)) }
-func (s source) member() string              { return fmt.Sprintf("m%d", s.IntN(24)) }
-func (s source) score() string               { return fmt.Sprint(float64(s.IntN(40)-20) / 2) }
-func (s source) index() int                  { return s.IntN(30) - 15 }
-func (s source) pair() string                { return s.score() + " " + s.member() }
-func (s source) tie() string                 { return "0 " + s.member() }
-func (s source) scores() string              { return s.pick("", " WITHSCORES") }
+var dollar = regexp.MustCompile(`\$[a-z]+`)
 
-func (s source) bound() string {
-	return s.pick("", "(") + s.pick("-inf", "inf", s.score(), s.score(), s.score())
-}
-
-func (s source) lexBound() string {
-	return s.pick("-", "+", "["+s.member(), "("+s.member(), "["+s.member())
-}
-
-func (s source) limit() string {
-	return s.pick("", "", fmt.Sprintf(" LIMIT %d %d", s.IntN(5), s.IntN(8)-1))
-}
-
-func (s source) times(n int, f func() string) string {
-	words := make([]string, 1+s.IntN(n))
-	for i := range words {
-		words[i] = f()
+// random is a random command of sorted sets.
+func random(r *rand.Rand) string {
+	var words []string
+	for _, word := range strings.Fields(templates[r.IntN(len(templates))]) {
+		choice := strings.Split(word, "|")
+		word = choice[r.IntN(len(choice))]
+		words = append(words, dollar.ReplaceAllStringFunc(word, func(what string) string {
+			return argument(r, what[1:])
+		}))
 	}
 	return strings.Join(words, " ")
 }
 
-func (s source) combined() string {
-	return fmt.Sprintf("2 %s %s%s%s", s.key(), s.key(),
-		s.pick("", " WEIGHTS "+s.score()+" "+s.score()),
-		s.pick("", " AGGREGATE "+s.pick("sum", "min", "max")))
-}
-
-// random is a random command of sorted sets: the keys z have scores of many kinds, those of lex 0.
-func random(r *rand.Rand) string { return commands[r.IntN(len(commands))](source{r}) }
-
-var commands = []func(s source) string{
-	func(s source) string { return "ZADD " + s.key() + " " + s.times(8, s.pair) },
-	func(s source) string {
-		return "ZADD " + s.key() + " " + s.pick("NX", "XX", "GT", "LT", "CH", "XX CH", "GT CH", "") +
-			" " + s.times(4, s.pair)
-	},
-	func(s source) string {
-		return "ZADD " + s.key() + " INCR " + s.pick("NX ", "XX ", "GT ", "") + s.pair()
-	},
-	func(s source) string {
-		return "ZADD " + s.lex() + " " + s.times(8, s.tie)
-	},
-	func(s source) string { return "ZINCRBY " + s.key() + " " + s.pair() },
-	func(s source) string { return "ZSCORE " + s.key() + " " + s.member() },
-	func(s source) string { return "ZMSCORE " + s.key() + " " + s.times(4, s.member) },
-	func(s source) string { return s.pick("ZRANK ", "ZREVRANK ") + s.key() + " " + s.member() },
-	func(s source) string { return "ZCARD " + s.key() },
-	func(s source) string { return "ZCOUNT " + s.key() + " " + s.bound() + " " + s.bound() },
-	func(s source) string { return "ZLEXCOUNT " + s.lex() + " " + s.lexBound() + " " + s.lexBound() },
-	func(s source) string {
-		return fmt.Sprintf("%s %s %d %d%s", s.pick("ZRANGE", "ZREVRANGE"), s.key(), s.index(), s.index(),
-			s.scores())
-	},
-	func(s source) string {
-		return fmt.Sprintf("ZRANGE %s %s %s BYSCORE%s%s%s", s.key(), s.bound(), s.bound(),
-			s.pick("", " REV"), s.scores(), s.limit())
-	},
-	func(s source) string {
-		return s.pick("ZRANGEBYSCORE ", "ZREVRANGEBYSCORE ") + s.key() + " " + s.bound() + " " +
-			s.bound() + s.scores() + s.limit()
-	},
-	func(s source) string {
-		return fmt.Sprintf("ZRANGE %s %s %s BYLEX%s%s", s.lex(), s.lexBound(), s.lexBound(),
-			s.pick("", " REV"), s.limit())
-	},
-	func(s source) string {
-		return s.pick("ZRANGEBYLEX ", "ZREVRANGEBYLEX ") + s.lex() + " " + s.lexBound() + " " +
-			s.lexBound() + s.limit()
-	},
-	func(s source) string {
-		return fmt.Sprintf("ZRANGESTORE %s %s %s %s BYSCORE%s", s.key(), s.key(), s.bound(), s.bound(),
-			s.limit())
-	},
-	func(s source) string {
-		return fmt.Sprintf("ZRANGESTORE %s %s %d %d", s.key(), s.key(), s.index(), s.index())
-	},
-	func(s source) string { return "ZREM " + s.key() + " " + s.times(3, s.member) },
-	func(s source) string { return "ZREM " + s.lex() + " " + s.times(3, s.member) },
-	func(s source) string {
-		return fmt.Sprintf("ZREMRANGEBYRANK %s %d %d", s.key(), s.index(), s.index()/2)
-	},
-	func(s source) string {
-		from := s.IntN(20) - 10
-		return fmt.Sprintf("ZREMRANGEBYSCORE %s %d (%d", s.key(), from, from+s.IntN(4))
-	},
-	func(s source) string {
-		return fmt.Sprintf("ZREMRANGEBYLEX %s [m%d (m%d", s.lex(), s.IntN(20), s.IntN(20))
-	},
-	func(s source) string { return s.pick("ZPOPMIN ", "ZPOPMAX ") + s.key() },
-	func(s source) string { return s.pick("ZPOPMIN ", "ZPOPMAX ") + s.key() + s.pick(" 0", " 1", " 4") },
-	func(s source) string {
-		return fmt.Sprintf("ZMPOP 2 %s %s %s COUNT %d", s.key(), s.key(), s.pick("MIN", "MAX"),
-			1+s.IntN(3))
-	},
-	func(s source) string { return s.pick("ZUNION ", "ZINTER ") + s.combined() + s.scores() },
-	func(s source) string { return s.pick("ZUNIONSTORE ", "ZINTERSTORE ") + s.key() + " " + s.combined() },
-	func(s source) string { return fmt.Sprintf("ZDIFF 2 %s %s%s", s.key(), s.key(), s.scores()) },
-	func(s source) string { return fmt.Sprintf("ZDIFFSTORE %s 2 %s %s", s.key(), s.key(), s.key()) },
-	func(s source) string {
-		return fmt.Sprintf("ZINTERCARD 2 %s %s LIMIT %d", s.key(), s.key(), s.IntN(4))
-	},
+// argument makes one, or several.
+func argument(r *rand.Rand, what string) string {
+	times := func(most int, what string) string {
+		words := make([]string, 1+r.IntN(most))
+		for i := range words {
+			words[i] = argument(r, what)
+		}
+		return strings.Join(words, " ")
+	}
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	switch what {
+	case "key":
+		return fmt.Sprintf("z%d", r.IntN(3))
+	case "lex":
+		return fmt.Sprintf("lex%d", r.IntN(2))
+	case "member":
+		return fmt.Sprintf("m%d", r.IntN(24))
+	case "members":
+		return times(4, "member")
+	case "score":
+		return fmt.Sprint(float64(r.IntN(40)-20) / 2)
+	case "pair":
+		return argument(r, "score") + " " + argument(r, "member")
+	case "pairs":
+		return times(8, "pair")
+	case "tie":
+		return "0 " + argument(r, "member")
+	case "ties":
+		return times(8, "tie")
+	case "index":
+		return fmt.Sprint(r.IntN(30) - 15)
+	case "bound":
+		return pick("", "(") + pick("-inf", "inf", argument(r, "score"), argument(r, "score"))
+	case "lexbound":
+		return pick("-", "+", "["+argument(r, "member"), "("+argument(r, "member"))
+	case "limit":
+		return pick("", "", fmt.Sprintf("LIMIT %d %d", r.IntN(5), r.IntN(8)-1))
+	}
+	panic("no argument: " + what)
 }
 
 // forms runs f with sets that are soon large, and with sets that stay small, in both versions of
