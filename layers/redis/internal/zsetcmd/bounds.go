@@ -3,7 +3,6 @@ package zsetcmd
 import (
 	"bytes"
 
-	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/layers/redis/internal/command"
 	"github.com/strictkv/strictkv/layers/redis/internal/resp"
 )
@@ -104,33 +103,6 @@ func (b bounds) above(e entry) bool {
 	}
 	side := b.max.side(b.by, e)
 	return side > 0 || side == 0 && b.max.open
-}
-
-// names are those in the order among which the range is. first is the least score of the set.
-func (b bounds) names(first func() (float64, error)) (r strictkv.Range, err error) {
-	switch b.by {
-	case byScore:
-		r.From = orderScore(plus(b.min.score))
-		r.To = strictkv.Prefix(orderScore(plus(b.max.score))).To
-	case byLex:
-		score, err := first()
-		if err != nil {
-			return r, err
-		}
-		at := func(b bound) []byte {
-			return append(orderScore(score), b.member[:min(len(b.member), orderMax)]...)
-		}
-		if b.min.infinite == 0 {
-			r.From = at(b.min)
-		}
-		if b.max.infinite == 0 {
-			r.To = strictkv.Prefix(at(b.max)).To
-		}
-		if b.min.infinite > 0 || b.max.infinite < 0 {
-			r.From, r.To = []byte{1}, []byte{0} // nothing
-		}
-	}
-	return r, nil
 }
 
 // plus is the score, 0 in place of -0.

@@ -1,10 +1,12 @@
 // Package zsetcmd has the commands of sorted sets.
 //
 // A small set is a value with all members in order, as encode tells. In a large one each member is
-// an element with its score, and a name in the collection beside that, where names are in the order
-// of the set: orderKey tells it. Both are written when a score changes; the header, which tells how
-// many members there are, if that does. Ranges, counts and ranks list names in order, without
-// reading values, from the end of the set or of the range on.
+// an element with its score, and beside the elements is a tree of all entries in order. Its nodes
+// count what is below them: so ranks, counts and the places of ranges are found on the way down,
+// and what a change costs does not depend on how many members there are: a write of the element,
+// and of the nodes on the way to where it was, and to where it is, of some 2 KiB each. A node above
+// is written only if a count in it changes, and the header, which tells the root and how many
+// members there are, if one of these does.
 package zsetcmd
 
 import "github.com/strictkv/strictkv/layers/redis/internal/command"

@@ -1,7 +1,6 @@
 package zsetcmd
 
 import (
-	"bytes"
 	"encoding/hex"
 	"math"
 	"os"
@@ -16,9 +15,9 @@ import (
 )
 
 // ordered are entries in the order of a set: with scores of all kinds, and members that are empty,
-// binary, and as long as a name in the order is, or longer.
+// binary, and long.
 func ordered() []entry {
-	long := strings.Repeat("l", orderMax)
+	long := strings.Repeat("l", 300)
 	return []entry{
 		{[]byte("m"), math.Inf(-1)}, {[]byte("m"), -1e300}, {[]byte("m"), -2}, {[]byte("n"), -2},
 		{[]byte("m"), -math.SmallestNonzeroFloat64}, {[]byte{}, 0}, {[]byte{0}, 0},
@@ -33,41 +32,30 @@ func ordered() []entry {
 func TestGolden(t *testing.T) {
 	golden, err := os.ReadFile("testdata/golden.txt")
 	require.NoError(t, err)
-	lines := []string{
-		hex.EncodeToString(encode(ordered())), hex.EncodeToString(encodeHeader(300)),
-		hex.EncodeToString(appendScore(nil, -1.5)),
-	}
-	for _, e := range ordered() {
-		key, _ := orderKey(e)
-		lines = append(lines, hex.EncodeToString(key))
+	header := treeHeader{n: 300, root: 5, next: 7}
+	inner := &node{children: []child{{3, 200, entry{[]byte("a"), 1}}, {4, 1, entry{nil, 2}}}}
+	var lines []string
+	for _, b := range [][]byte{
+		encode(ordered()), header.encode(), appendScore(nil, -1.5),
+		encodeNode(&node{entries: ordered()[:3]}), encodeNode(inner),
+	} {
+		lines = append(lines, hex.EncodeToString(b))
 	}
 	assert.Equal(t, strings.TrimSpace(string(golden)), strings.Join(lines, "\n"))
 
 	got, err := decode(encode(ordered()))
 	require.NoError(t, err)
 	assert.Equal(t, ordered(), got)
-	n, err := decodeHeader(encodeHeader(300))
+	back, err := decodeHeader(header.encode())
 	require.NoError(t, err)
-	assert.Equal(t, 300, n)
+	assert.Equal(t, header, back)
+	nd, err := decodeNode(encodeNode(inner))
+	require.NoError(t, err)
+	assert.Equal(t, encodeNode(inner), encodeNode(nd))
 }
 
-func TestOrderKeys(t *testing.T) {
-	entries := ordered()
-	assert.True(t, slices.IsSortedFunc(entries, compare))
-	var names [][]byte
-	for _, e := range entries {
-		key, value := orderKey(e)
-		names = append(names, key)
-		back, long, err := parseOrder(key)
-		require.NoError(t, err)
-		assert.Equal(t, len(e.member) > orderMax, long)
-		if long {
-			assert.Equal(t, e.member, value)
-			e.member = e.member[:orderMax]
-		}
-		assert.Equal(t, e, back)
-	}
-	assert.True(t, slices.IsSortedFunc(names, bytes.Compare))
+func TestOrder(t *testing.T) {
+	assert.True(t, slices.IsSortedFunc(ordered(), compare))
 }
 
 func TestDamaged(t *testing.T) {
@@ -83,20 +71,25 @@ func TestDamaged(t *testing.T) {
 		_, err := decode(body)
 		require.ErrorIs(t, err, keys.ErrDamaged, name)
 	}
+	h := treeHeader{n: 1, root: 1, next: 2}
 	for name, body := range map[string][]byte{
-		"empty": nil, "newer": append([]byte{2}, encodeHeader(1)[1:]...),
-		"no member": encodeHeader(0),
-		"cut":       encodeHeader(1)[:8], "too many": encodeHeader(-1),
+		"empty": nil, "newer": append([]byte{2}, h.encode()[1:]...), "cut": h.encode()[:8],
+		"no member": treeHeader{root: 1, next: 2}.encode(), "no root": treeHeader{n: 1}.encode(),
+		"too many":   treeHeader{n: -1, root: 1, next: 2}.encode(),
+		"old as new": treeHeader{n: 1, root: 2, next: 2}.encode(),
 	} {
 		_, err := decodeHeader(body)
 		require.ErrorIs(t, err, keys.ErrDamaged, name)
 	}
-	for name, key := range map[string][]byte{
-		"cut": {1}, "too long": append(orderScore(1), make([]byte, orderMax+1)...),
-		"not a number": orderScore(math.NaN()),
-		"negative 0":   []byte("\x7f\xff\xff\xff\xff\xff\xff\xff"),
+	leaf := encodeNode(&node{entries: ordered()[:1]})
+	for name, body := range map[string][]byte{
+		"empty": nil, "newer": append([]byte{2}, leaf[1:]...), "no entry": leaf[:2],
+		"cut": leaf[:len(leaf)-1], "of no kind": append([]byte{format, 2}, leaf[2:]...),
+		"a child without an ID":   append([]byte{format, innerNode, 0, 1}, leaf[2:]...),
+		"a child without entries": append([]byte{format, innerNode, 1, 0}, leaf[2:]...),
+		"cut within a child":      {format, innerNode, 1},
 	} {
-		_, _, err := parseOrder(key)
+		_, err := decodeNode(body)
 		require.ErrorIs(t, err, keys.ErrDamaged, name)
 	}
 }
@@ -116,20 +109,17 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func FuzzParseOrder(f *testing.F) {
-	for _, e := range ordered() {
-		key, _ := orderKey(e)
-		f.Add(key)
-	}
-	f.Fuzz(func(t *testing.T, key []byte) {
-		e, long, err := parseOrder(key)
+func FuzzDecodeNode(f *testing.F) {
+	f.Add(encodeNode(&node{entries: ordered()}))
+	f.Add(encodeNode(&node{children: []child{{3, 200, ordered()[0]}, {4, 1, ordered()[2]}}}))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		nd, err := decodeNode(body)
 		if err != nil {
 			require.ErrorIs(t, err, keys.ErrDamaged)
 			return
 		}
-		if !long {
-			again, _ := orderKey(e)
-			assert.Equal(t, key, again)
-		}
+		again, err := decodeNode(encodeNode(nd))
+		require.NoError(t, err)
+		assert.Equal(t, nd, again)
 	})
 }

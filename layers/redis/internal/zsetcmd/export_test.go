@@ -2,9 +2,9 @@ package zsetcmd
 
 import "testing"
 
-// Small lowers the limits of small sets until the test ends.
-func Small(t *testing.T, bytes, elements int) {
-	oldMax, oldElements := smallMax, smallElements
-	smallMax, smallElements = bytes, elements
-	t.Cleanup(func() { smallMax, smallElements = oldMax, oldElements })
+// Small lowers the limits of small sets, and of nodes, until the test ends.
+func Small(t *testing.T, elements, node int) {
+	oldElements, oldNode := smallElements, nodeMax
+	smallElements, nodeMax = elements, node
+	t.Cleanup(func() { smallElements, nodeMax = oldElements, oldNode })
 }

@@ -1,8 +1,6 @@
 package zsetcmd
 
 import (
-	"math"
-
 	"github.com/strictkv/strictkv/layers/redis/internal/command"
 	"github.com/strictkv/strictkv/layers/redis/internal/resp"
 )
@@ -134,48 +132,25 @@ func (o *ranging) entries(c *command.Call) ([]entry, error) {
 func (o *ranging) of(z *zset) ([]entry, error) {
 	if o.by == byRank {
 		from, to := command.Between(o.start, o.stop, z.n)
+		if o.reverse {
+			from, to = z.n-to, z.n-from
+		}
 		return z.slice(from, to, o.reverse)
 	}
-	limit := o.limit
-	if limit < 0 {
-		limit = math.MaxInt64
-	}
-	var entries []entry
-	if o.offset < 0 || limit == 0 {
+	if o.offset < 0 {
 		return nil, nil
 	}
-	skip := o.offset
-	for e, err := range z.walk(o.bounds, o.reverse) {
-		switch {
-		case err != nil:
-			return nil, err
-		case skip > 0:
-			skip--
-			continue
-		}
-		if entries = append(entries, e); int64(len(entries)) == limit {
-			break
-		}
+	from, to, err := z.span(o.bounds)
+	if err != nil {
+		return nil, err
 	}
-	return entries, nil
-}
-
-// slice is the entries from one rank to below another.
-func (z *zset) slice(from, to int, reverse bool) ([]entry, error) {
-	if from == to {
-		return nil, nil
+	skip := int(min(o.offset, int64(to-from)))
+	n := to - from - skip
+	if o.limit >= 0 {
+		n = int(min(o.limit, int64(n)))
 	}
-	entries, at := make([]entry, 0, to-from), 0
-	for e, err := range z.walk(bounds{}, reverse) {
-		if err != nil {
-			return nil, err
-		}
-		if at++; at > from {
-			entries = append(entries, e)
-		}
-		if at == to {
-			break
-		}
+	if o.reverse {
+		return z.slice(to-skip-n, to-skip, true)
 	}
-	return entries, nil
+	return z.slice(from+skip, from+skip+n, false)
 }

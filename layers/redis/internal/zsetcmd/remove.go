@@ -72,7 +72,12 @@ func (z *zset) removeAll(entries []entry) error {
 
 // pop takes the first entries off a set, or the last ones.
 func (z *zset) pop(highest bool, count int64) ([]entry, error) {
-	entries, err := z.slice(0, int(min(count, int64(z.n))), highest)
+	n := int(min(count, int64(z.n)))
+	from, to := 0, n
+	if highest {
+		from, to = z.n-n, z.n
+	}
+	entries, err := z.slice(from, to, highest)
 	if err != nil || len(entries) == 0 {
 		return nil, err
 	}

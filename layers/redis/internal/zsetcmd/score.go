@@ -64,14 +64,11 @@ func count(c *command.Call, by by) error {
 	if err != nil {
 		return err
 	}
-	n := 0
-	for _, err := range z.walk(b, false) {
-		if err != nil {
-			return err
-		}
-		n++
+	from, to, err := z.span(b)
+	if err != nil {
+		return err
 	}
-	c.Out.Int(int64(n))
+	c.Out.Int(int64(to - from))
 	return nil
 }
 
@@ -99,15 +96,10 @@ func rank(c *command.Call, reverse bool) error {
 		}
 		return nil
 	}
-	at, e := 0, entry{c.Args[2], score}
-	for other, err := range z.walk(bounds{}, false) {
-		if err != nil {
-			return err
-		}
-		if compare(other, e) >= 0 {
-			break
-		}
-		at++
+	e := entry{c.Args[2], score}
+	at, err := z.rank(func(other entry) bool { return compare(other, e) < 0 })
+	if err != nil {
+		return err
 	}
 	if reverse {
 		at = z.n - 1 - at

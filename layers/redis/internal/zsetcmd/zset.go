@@ -1,8 +1,6 @@
 package zsetcmd
 
 import (
-	"iter"
-	"maps"
 	"slices"
 
 	"github.com/strictkv/strictkv/layers/redis/internal/command"
@@ -15,12 +13,12 @@ var (
 	smallElements = 128
 )
 
-// growMax is how many members a set may have to be written as a large one at once: each is two
-// writes.
-const growMax = keys.WritesMax / 2
+// growMax is how many members a set may have to be written as a large one at once: there are nodes
+// to write, too.
+const growMax = 800
 
-// zset is the value of a key, in one run. What is changed is kept in memory until save; walk and
-// entries don't see it.
+// zset is the value of a key, in one run. What is changed is kept in memory until save; ranks and
+// slices don't see it.
 type zset struct {
 	c     *command.Call
 	key   []byte
@@ -28,6 +26,8 @@ type zset struct {
 	n     int // changes included
 
 	small   []entry             // in order
+	header  treeHeader          // of a large one
+	large   *tree               // if it has been asked for
 	found   map[string]*float64 // scores that were looked up; nil is no member
 	changes map[string]*float64 // nil is removed
 }
@@ -41,7 +41,8 @@ func open(c *command.Call, key []byte) (*zset, error) {
 	z := &zset{c: c, key: key, entry: e}
 	switch {
 	case e.Large:
-		z.n, err = decodeHeader(e.Header())
+		z.header, err = decodeHeader(e.Header())
+		z.n = z.header.n
 	case !e.Absent():
 		z.small, err = decode(e.Body)
 		z.n = len(z.small)
@@ -60,6 +61,17 @@ func replace(c *command.Call, key []byte, entries []entry) (*zset, error) {
 }
 
 func (z *zset) absent() bool { return z.entry.Absent() }
+
+// size is how many members there are without changes.
+func (z *zset) size() int {
+	if z.entry.Large {
+		return z.header.n
+	}
+	return len(z.small)
+}
+
+// entries are all members, in order.
+func (z *zset) entries() ([]entry, error) { return z.slice(0, z.size(), false) }
 
 // look reads the scores of members, in one wave if the set is large.
 func (z *zset) look(members ...[]byte) error {
@@ -136,60 +148,38 @@ func (z *zset) change(member []byte, score *float64) {
 	z.changes[string(member)] = score
 }
 
-// walk yields the members of a range, in order or in reverse.
-func (z *zset) walk(b bounds, reverse bool) iter.Seq2[entry, error] {
-	all := z.walkSmall(reverse)
+// span is the ranks of a range: from the first to below the last.
+func (z *zset) span(b bounds) (from, to int, err error) {
+	if b.by == byRank {
+		return 0, z.size(), nil
+	}
+	if from, err = z.rank(b.below); err != nil {
+		return 0, 0, err
+	}
+	to, err = z.rank(func(e entry) bool { return !b.above(e) })
+	return from, max(from, to), err
+}
+
+// rank is how many members there are for which below is true: those before a place.
+func (z *zset) rank(below func(entry) bool) (int, error) {
 	if z.entry.Large {
-		all = z.walkLarge(b, reverse)
+		return z.order().rank(below)
 	}
-	before, beyond := b.below, b.above
+	at, _ := slices.BinarySearchFunc(z.small, below, side)
+	return at, nil
+}
+
+// slice is the members from one rank to below another, in order or in reverse.
+func (z *zset) slice(from, to int, reverse bool) (entries []entry, err error) {
+	if z.entry.Large {
+		entries, err = z.order().slice(from, to)
+	} else {
+		entries = slices.Clone(z.small[from:max(from, to)])
+	}
 	if reverse {
-		before, beyond = b.above, b.below
+		slices.Reverse(entries)
 	}
-	return func(yield func(entry, error) bool) {
-		for e, err := range all {
-			switch {
-			case err != nil:
-				yield(e, err)
-				return
-			case before(e):
-				continue
-			case beyond(e):
-				return
-			}
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
-
-func (z *zset) walkSmall(reverse bool) iter.Seq2[entry, error] {
-	return func(yield func(entry, error) bool) {
-		for i := range z.small {
-			if reverse {
-				i = len(z.small) - 1 - i
-			}
-			if !yield(z.small[i], nil) {
-				return
-			}
-		}
-	}
-}
-
-// entries are all members, in order.
-func (z *zset) entries() ([]entry, error) {
-	if !z.entry.Large {
-		return z.small, nil
-	}
-	all := make([]entry, 0, z.n)
-	for e, err := range z.walk(bounds{}, false) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	return all, nil
+	return entries, err
 }
 
 // save writes what has changed.
@@ -202,9 +192,8 @@ func (z *zset) save() error {
 		if done, err := z.saveLarge(); done || err != nil {
 			return err
 		}
-	}
-	if err := z.merge(); err != nil {
-		return err
+	} else {
+		z.merge()
 	}
 	body := encode(z.small)
 	if above := len(body) > smallMax || z.n > smallElements; above && z.n <= growMax {
@@ -214,24 +203,19 @@ func (z *zset) save() error {
 	return z.c.Set(z.key, z.entry)
 }
 
-// merge has all members in memory, changes included.
-func (z *zset) merge() error {
-	all, err := z.entries()
-	if err != nil {
-		return err
-	}
+// merge changes the members of a small set.
+func (z *zset) merge() {
 	kept := make([]entry, 0, z.n)
-	for _, e := range all {
+	for _, e := range z.small {
 		if _, changed := z.changes[string(e.member)]; !changed {
 			kept = append(kept, e)
 		}
 	}
-	for _, member := range slices.Sorted(maps.Keys(z.changes)) {
-		if score := z.changes[member]; score != nil {
+	for member, score := range z.changes {
+		if score != nil {
 			kept = append(kept, entry{[]byte(member), *score})
 		}
 	}
 	slices.SortFunc(kept, compare)
 	z.small, z.changes = kept, nil
-	return nil
 }

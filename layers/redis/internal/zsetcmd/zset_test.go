@@ -280,7 +280,7 @@ func forms(t *testing.T, f func(t *testing.T, c *redistest.Client, version int))
 	for name, elements := range map[string]int{"large": 1, "mixed": 12, "small": 128} {
 		for version := 2; version <= 3; version++ {
 			t.Run(fmt.Sprintf("%s, version %d", name, version), func(t *testing.T) {
-				zsetcmd.Small(t, 16<<10, elements)
+				zsetcmd.Small(t, elements, 4)
 				c := redistest.Open(t, redis.Options{}).Dial(t)
 				f(t, c, version)
 			})
