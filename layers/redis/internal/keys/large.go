@@ -41,6 +41,20 @@ func (t *Tx) NewLarge(name []byte, k Kind) (Entry, error) {
 	return e, t.own(&e, name)
 }
 
+// GrowthMax is how many writes of a transaction make values large, unless it is one value alone.
+const GrowthMax = 450
+
+// Grows reports whether a value may become a large one now, by so many writes. If it may not, it
+// stays small until the next command that writes it. So values that grow in step within one
+// transaction leave room for what the commands themselves write.
+func (t *Tx) Grows(writes int) bool {
+	if t.grown > 0 && t.grown+writes > GrowthMax {
+		return false
+	}
+	t.grown += writes
+	return true
+}
+
 // own notes whose the elements are.
 func (t *Tx) own(e *Entry, name []byte) error {
 	key, _ := store(name)

@@ -51,7 +51,8 @@ func TestManyAtOnce(t *testing.T) {
 	fill(t, c, "l", 3000, 1500)
 	c.Expect(
 		"LPUSH l x", "3001", "LINDEX l 1500", "'1499'", "LREM l 0 1499", "1",
-		"LTRIM l 0 800", "OK", "LPUSH l y", "802", "LINDEX l 1", "'x'", "LINDEX l -1", "'799'",
+		"LTRIM l 0 700", "OK", "LPUSH l y", "702", "LINDEX l 1", "'x'", "LINDEX l -1", "'699'",
+		"OBJECT ENCODING l", "'quicklist'",
 	)
 }
 
@@ -84,4 +85,24 @@ func TestLargeIsAValue(t *testing.T) {
 	other.Expect("LSET l 0 x", "OK")
 	c.Expect("EXEC", "nil", "LTRIM l 0 0", "OK", "EXPIRETIME l", "9000000000", "SET l x", "OK",
 		"LLEN l", "-WRONGTYPE Operation against a key holding the wrong kind of value")
+}
+
+// TestManyBecomeLarge is of lists that grow in step, within transactions.
+func TestManyBecomeLarge(t *testing.T) {
+	c := redistest.Open(t, redis.Options{}).Dial(t)
+	for range 135 {
+		c.Send("MULTI")
+		for key := range 12 {
+			c.Send(fmt.Sprintf("RPUSH l%d x", key))
+		}
+		c.Send("EXEC")
+		for range 13 {
+			c.Receive()
+		}
+		assert.NotContains(t, c.Receive(), "ERR")
+	}
+	for key := range 12 {
+		c.Expect(fmt.Sprintf("LLEN l%d", key), "135",
+			fmt.Sprintf("OBJECT ENCODING l%d", key), "'quicklist'")
+	}
 }

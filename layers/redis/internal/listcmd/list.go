@@ -10,8 +10,11 @@ import (
 // Limits above which a list becomes a large one. Tests lower them.
 var (
 	smallMax      = keys.SmallMax
-	smallElements = keys.SmallElements
+	smallElements = 128
 )
+
+// growMax is how many elements a list may have to be written as a large one at once.
+const growMax = 800
 
 // pieceMax is how many elements of a large list are read in one wave.
 const pieceMax = 256
@@ -168,7 +171,7 @@ func (l *list) save() error {
 	if !l.entry.Large {
 		l.entry.Kind, l.entry.Body = keys.List, encode(l.small)
 		above := len(l.entry.Body) > smallMax || len(l.small) > smallElements
-		if !above || len(l.small) > keys.WritesMax {
+		if !above || len(l.small) > growMax || !l.c.Grows(len(l.small)) {
 			return l.c.Set(l.key, l.entry)
 		}
 		if err := l.grow(); err != nil {

@@ -196,7 +196,8 @@ func (z *zset) save() error {
 		z.merge()
 	}
 	body := encode(z.small)
-	if above := len(body) > smallMax || z.n > smallElements; above && z.n <= growMax {
+	above := len(body) > smallMax || z.n > smallElements
+	if above && z.n <= growMax && z.c.Grows(z.n) {
 		return z.grow()
 	}
 	z.entry.Kind, z.entry.Large, z.entry.Body = keys.SortedSet, false, body
