@@ -13,7 +13,7 @@ import (
 )
 
 // fill pushes n elements, so many at once: 0, 1, 2 and so on.
-func fill(t *testing.T, c *redistest.Client, key string, n, step int) {
+func fill(t testing.TB, c *redistest.Client, key string, n, step int) {
 	t.Helper()
 	for from := 0; from < n; from += step {
 		words := make([]string, 0, step)

@@ -15,7 +15,7 @@ import (
 )
 
 // fill adds members m0, m1 and so on, whose scores are these numbers, so many at once.
-func fill(t *testing.T, c *redistest.Client, key string, n, step int) {
+func fill(t testing.TB, c *redistest.Client, key string, n, step int) {
 	t.Helper()
 	for from := 0; from < n; from += step {
 		words := make([]string, 0, step)
