@@ -74,7 +74,8 @@ func (z *zset) saveLarge() (done bool, err error) {
 	return true, z.write(elements)
 }
 
-// write writes the elements of a large set that have changed, the nodes, and the header if that has.
+// write writes the elements of a large set that have changed, the nodes, and the header if that
+// has.
 func (z *zset) write(elements []entry) error {
 	x := z.elements()
 	if err := x.Changed(); err != nil {

@@ -62,7 +62,8 @@ func (s stored) check(t *testing.T, header treeHeader, want []entry) {
 	require.Len(t, s, nodes)
 	got, err := tr.slice(0, tr.n)
 	require.NoError(t, err)
-	require.True(t, slices.EqualFunc(want, got, func(a, b entry) bool { return compare(a, b) == 0 }))
+	same := func(a, b entry) bool { return compare(a, b) == 0 }
+	require.True(t, slices.EqualFunc(want, got, same))
 }
 
 // TestTreeModel compares a tree with a sorted slice, while it grows and shrinks to nothing.
@@ -143,7 +144,9 @@ func TestTreeDamaged(t *testing.T) {
 // and to where it is, are written.
 func TestTreeWritesAreSmall(t *testing.T) {
 	s, tr := stored{}, &tree{}
-	e := func(i int, score float64) entry { return entry{fmt.Appendf(nil, "member %06d", i), score} }
+	e := func(i int, score float64) entry {
+		return entry{fmt.Appendf(nil, "member %06d", i), score}
+	}
 	for i := range 50_000 {
 		require.NoError(t, tr.insert(e(i, float64(i*7919%50_000))))
 	}

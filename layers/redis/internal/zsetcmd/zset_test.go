@@ -178,9 +178,9 @@ ZREVRANGEBYLEX l + - limit 1 2
 ZLEXCOUNT l (a [b
 `
 
-// templates are of random commands. One of words with a bar between them is chosen, none if there is
-// nothing before it. Arguments are made for words with a dollar: the keys $key have scores of many
-// kinds, those $lex have 0.
+// templates are of random commands. One of words with a bar between them is chosen, none if there
+// is nothing before it. Arguments are made for words with a dollar: the keys $key have scores of
+// many kinds, those $lex have 0.
 var templates = strings.Split(strings.TrimSpace(`
 ZADD $key $pairs
 ZADD $key NX|XX|GT|LT|CH|GT $pairs
