@@ -18,14 +18,14 @@ func Commands() []command.Command {
 		fast  = read | command.Fast
 		write = command.Write | command.DenyOOM
 		less  = command.Write
-		any   = command.MovableKeys
+		moves = command.MovableKeys
 	)
 	rows := []command.Command{
-		{Name: "zunion", Arity: -3, Flags: read | any, Run: zunion},
-		{Name: "zinter", Arity: -3, Flags: read | any, Run: zinter},
-		{Name: "zdiff", Arity: -3, Flags: read | any, Run: zdiff},
-		{Name: "zintercard", Arity: -3, Flags: read | any, Run: zintercard},
-		{Name: "zmpop", Arity: -4, Flags: less | any, Run: zmpop},
+		{Name: "zunion", Arity: -3, Flags: read | moves, Run: zunion},
+		{Name: "zinter", Arity: -3, Flags: read | moves, Run: zinter},
+		{Name: "zdiff", Arity: -3, Flags: read | moves, Run: zdiff},
+		{Name: "zintercard", Arity: -3, Flags: read | moves, Run: zintercard},
+		{Name: "zmpop", Arity: -4, Flags: less | moves, Run: zmpop},
 		{Name: "zrangestore", Arity: -5, Flags: write, First: 1, Last: 2, Step: 1,
 			Run: zrangestore},
 	}
@@ -53,9 +53,9 @@ func Commands() []command.Command {
 		{Name: "zremrangebylex", Arity: 4, Flags: less, Run: zremrangebylex},
 		{Name: "zpopmin", Arity: -2, Flags: less | command.Fast, Run: zpopmin},
 		{Name: "zpopmax", Arity: -2, Flags: less | command.Fast, Run: zpopmax},
-		{Name: "zunionstore", Arity: -4, Flags: write | any, Run: zunionstore},
-		{Name: "zinterstore", Arity: -4, Flags: write | any, Run: zinterstore},
-		{Name: "zdiffstore", Arity: -4, Flags: write | any, Run: zdiffstore},
+		{Name: "zunionstore", Arity: -4, Flags: write | moves, Run: zunionstore},
+		{Name: "zinterstore", Arity: -4, Flags: write | moves, Run: zinterstore},
+		{Name: "zdiffstore", Arity: -4, Flags: write | moves, Run: zdiffstore},
 	} {
 		row.First, row.Last, row.Step = 1, 1, 1
 		rows = append(rows, row)

@@ -2,6 +2,7 @@ package zsetcmd
 
 import (
 	"encoding/binary"
+	"errors"
 	"maps"
 	"slices"
 
@@ -31,7 +32,10 @@ func (z *zset) load(ids []uint64) ([][]byte, error) {
 	}
 	nodes := make([][]byte, len(ids))
 	for i, r := range z.c.Raw().ReadMulti(names...) {
-		if r.Err != nil {
+		switch {
+		case errors.Is(r.Err, strictkv.ErrNotFound):
+			return nil, damaged("a node is missing")
+		case r.Err != nil:
 			return nil, r.Err
 		}
 		nodes[i] = r.Value

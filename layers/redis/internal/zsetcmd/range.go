@@ -29,10 +29,10 @@ func zrevrangebylex(c *command.Call) error {
 	return ranged(c, ranging{by: byLex, reverse: true}, false)
 }
 
-// ranged replies a range. Whether it is by rank, and reversed, is asked for by options only if any
-// are.
-func ranged(c *command.Call, o ranging, any bool) error {
-	if err := o.parse(c, c.Args[1:], any, true); err != nil {
+// ranged replies a range. By what it is, and whether it is reversed, options may tell only if that
+// is free.
+func ranged(c *command.Call, o ranging, free bool) error {
+	if err := o.parse(c, c.Args[1:], free, true); err != nil {
 		return err
 	}
 	entries, err := o.entries(c)
@@ -65,8 +65,8 @@ func store(c *command.Call, key []byte, entries []entry) error {
 	return nil
 }
 
-// parse reads the arguments from the key on. Scores may be asked for.
-func (o *ranging) parse(c *command.Call, args [][]byte, any, scores bool) (err error) {
+// parse reads the arguments from the key on. By what the range is may be free, scores be asked for.
+func (o *ranging) parse(c *command.Call, args [][]byte, free, scores bool) (err error) {
 	o.key, o.limit = args[0], -1
 	limited := false
 	for i := 3; i < len(args); i++ {
@@ -83,11 +83,11 @@ func (o *ranging) parse(c *command.Call, args [][]byte, any, scores bool) (err e
 			}
 			limited = o.limit != -1
 			i += 2
-		case any && command.Is(args[i], "REV"):
+		case free && command.Is(args[i], "REV"):
 			o.reverse = true
-		case any && command.Is(args[i], "BYLEX"):
+		case free && command.Is(args[i], "BYLEX"):
 			o.by = byLex
-		case any && command.Is(args[i], "BYSCORE"):
+		case free && command.Is(args[i], "BYSCORE"):
 			o.by = byScore
 		default:
 			return command.ErrSyntax
