@@ -232,15 +232,9 @@ var directions = []row{
 		".", "internal/activity", "internal/dump", "internal/keytext", "internal/loopback",
 	}, "a page shows what users see, and what it needs of the web is in Go"},
 	{"cmd/strictkv", []string{
-<<<<<<< HEAD
 		".", "backend", "backend/bucketurl", "backend/pebble/pebbleurl", "cmd/strictkv/...",
-		"internal/keytext", prober,
-		"internal/dump", "internal/activity", "internal/loopback", "github.com/spf13/cobra",
-=======
-		".", "backend", "backend/bucketurl", "cmd/strictkv/...", "internal/keytext", prober,
-		"internal/dump", "internal/activity", "internal/loopback", "layers/redis",
-		"github.com/spf13/cobra",
->>>>>>> redis
+		"internal/keytext", prober, "internal/dump", "internal/activity", "internal/loopback",
+		"github.com/spf13/cobra", "layers/redis",
 		"golang.org/x/term", "github.com/schollz/progressbar/v3",
 	}, "an operator's tool stands on what users see; what it prints and reads is in packages"},
 	{"benchmarks/internal/server", []string{

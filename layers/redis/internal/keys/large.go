@@ -41,6 +41,20 @@ func (t *Tx) NewLarge(name []byte, k Kind) (Entry, error) {
 	return e, t.own(&e, name)
 }
 
+// GrowthMax is how many writes of a transaction make values large, unless it is one value alone.
+const GrowthMax = 450
+
+// Grows reports whether a value may become a large one now, by so many writes. If it may not, it
+// stays small until the next command that writes it. So values that grow in step within one
+// transaction leave room for what the commands themselves write.
+func (t *Tx) Grows(writes int) bool {
+	if t.grown > 0 && t.grown+writes > GrowthMax {
+		return false
+	}
+	t.grown += writes
+	return true
+}
+
 // own notes whose the elements are.
 func (t *Tx) own(e *Entry, name []byte) error {
 	key, _ := store(name)
@@ -156,9 +170,17 @@ func (x *Elements) Order() *strictkv.Collection { return x.in.Collection([]byte(
 type Element struct{ Name, Value []byte }
 
 // All yields all elements, in an order that means nothing.
-func (x *Elements) All() iter.Seq2[Element, error] {
+func (x *Elements) All() iter.Seq2[Element, error] { return x.scan(strictkv.Range{}) }
+
+// After yields those elements that All yields behind the one with a name, which need not be there.
+func (x *Elements) After(name []byte) iter.Seq2[Element, error] {
+	key, _ := store(name)
+	return x.scan(strictkv.Range{}.After(key))
+}
+
+func (x *Elements) scan(r strictkv.Range) iter.Seq2[Element, error] {
 	return func(yield func(Element, error) bool) {
-		for item, err := range x.t.tx.Scan(x.in, strictkv.Range{}) {
+		for item, err := range x.t.tx.Scan(x.in, r) {
 			if err != nil {
 				yield(Element{}, err)
 				return

@@ -37,6 +37,8 @@ type Tx struct {
 		large bool
 		id    id
 	}
+
+	grown int // writes by which values have become large
 }
 
 // NewTx is a run of a transaction in database n. Its time is the process's.

@@ -53,9 +53,10 @@ func Serve(t testing.TB, db *strictkv.DB, o redis.Options) *Server {
 
 // Client is one connection.
 type Client struct {
-	t  testing.TB
-	nc net.Conn
-	r  *Replies
+	t       testing.TB
+	nc      net.Conn
+	r       *Replies
+	version int // of the protocol, if it was chosen
 }
 
 // Dial connects to the server.
@@ -64,7 +65,7 @@ func (s *Server) Dial(t testing.TB) *Client {
 	nc, err := net.Dial("tcp", s.Addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = nc.Close() })
-	return &Client{t, nc, NewReplies(nc)}
+	return &Client{t: t, nc: nc, r: NewReplies(nc)}
 }
 
 // Send sends commands, each a line of words, without waiting for replies.
