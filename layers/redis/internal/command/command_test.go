@@ -15,8 +15,8 @@ func TestMatch(t *testing.T) {
 		pattern, text string
 		want          bool
 	}{
-		{"", "", true}, {"", "a", false}, {"*", "", true}, {"*", "abc", true}, {"a*c", "abbc", true},
-		{"a*c", "abb", false}, {"a**b", "ab", true}, {"?", "", false}, {"?", "a", true},
+		{"", "", true}, {"", "a", false}, {"*", "", true}, {"*", "abc", true},
+		{"a*c", "abbc", true}, {"a*c", "abb", false}, {"a**b", "ab", true}, {"?", "", false}, {"?", "a", true},
 		{"[abc]", "b", true}, {"[^abc]", "b", false}, {"[^abc]", "d", true}, {"[a-c]x", "bx", true},
 		{"[c-a]", "b", true}, {"[a", "a", true}, {"[", "a", false}, {`\*`, "*", true},
 		{`\*`, "a", false}, {`\`, `\`, true}, {`[\]]`, "]", true}, {"a[", "a", false},
@@ -36,8 +36,8 @@ func TestBetween(t *testing.T) {
 		n          int
 		from, to   int
 	}{
-		{0, -1, 5, 0, 5}, {1, 2, 5, 1, 3}, {-2, -1, 5, 3, 5}, {0, 100, 5, 0, 5}, {-100, 100, 5, 0, 5},
-		{3, 1, 5, 0, 0}, {5, 5, 5, 0, 0}, {0, -1, 0, 0, 0}, {0, -100, 5, 0, 0},
+		{0, -1, 5, 0, 5}, {1, 2, 5, 1, 3}, {-2, -1, 5, 3, 5}, {0, 100, 5, 0, 5},
+		{-100, 100, 5, 0, 5}, {3, 1, 5, 0, 0}, {5, 5, 5, 0, 0}, {0, -1, 0, 0, 0}, {0, -100, 5, 0, 0},
 	} {
 		from, to := command.Between(x.start, x.end, x.n)
 		assert.Equal(t, []int{x.from, x.to}, []int{from, to}, "%+v", x)
@@ -64,7 +64,8 @@ func TestParseScan(t *testing.T) {
 	}, o)
 	for line, want := range map[string]error{
 		"x": command.ErrCursor, "-1": command.ErrCursor, "0 FOO x": command.ErrSyntax,
-		"0 MATCH": command.ErrSyntax, "0 COUNT x": command.ErrNotInt, "0 COUNT 0": command.ErrSyntax,
+		"0 MATCH": command.ErrSyntax, "0 COUNT x": command.ErrNotInt,
+		"0 COUNT 0": command.ErrSyntax,
 	} {
 		_, err := command.ParseScan(args(line))
 		assert.Equal(t, want, err, line)

@@ -41,24 +41,29 @@ func (s *Space) CollectUnowned(ctx context.Context) (n int, err error) {
 		if owned {
 			continue
 		}
-		// An ID that nobody refers to never gets an owner again: it is given once, with a header.
-		if _, err := s.large.Collection(name).Drop(ctx); err != nil {
+		// An ID that nobody refers to any more never gets an owner again: it is given once, with a
+		// header. It is noted first, as who is interrupted may have removed the owner's name alone.
+		if err := s.left.Write(ctx, name, nil); err != nil {
 			return n, err
 		}
 		n++
 	}
-	return n, nil
+	if n == 0 {
+		return 0, nil
+	}
+	return s.CollectLeft(ctx)
 }
 
 // owned reports whether a header refers to the elements of a name. What is not of this package's
-// making counts as owned.
+// making counts as owned, and so does what has no owner's name: its transaction may be about to
+// commit.
 func (s *Space) owned(ctx context.Context, name []byte) (owned bool, err error) {
 	i, ok := parseID(name)
 	if !ok {
 		return true, nil
 	}
 	err = s.db.View(ctx, func(tx *strictkv.Tx) error {
-		owned = false
+		owned = true
 		owner, err := tx.Read(s.elements(i), []byte{ownerName})
 		if errors.Is(err, strictkv.ErrNotFound) {
 			return nil
@@ -69,6 +74,7 @@ func (s *Space) owned(ctx context.Context, name []byte) (owned bool, err error) 
 		if len(owner) < 2 || owner[0] >= Databases {
 			return damaged("no owner")
 		}
+		owned = false
 		value, err := tx.Read(s.numbered[owner[0]], owner[1:])
 		if errors.Is(err, strictkv.ErrNotFound) {
 			return nil

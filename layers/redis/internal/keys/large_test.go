@@ -164,3 +164,21 @@ func TestWatch(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, v.IsZero())
 }
+
+// TestCollectLeavesWhatIsBeingMade: elements may be there before the transaction has committed that
+// makes their owner; these, whose owner's name is not there, are taken for such.
+func TestCollectLeavesWhatIsBeingMade(t *testing.T) {
+	s := opened(t)
+	s.setLarge(t, "k", "a")
+	s.do(t, func(tx *Tx) error {
+		e, err := tx.Get([]byte("k"))
+		if err != nil {
+			return err
+		}
+		return tx.tx.Delete(s.elements(e.id()), []byte{ownerName})
+	})
+	n, err := s.CollectUnowned(t.Context())
+	require.NoError(t, err)
+	assert.Zero(t, n)
+	assert.Equal(t, []string{"a"}, s.elementsOf(t, "k"))
+}
