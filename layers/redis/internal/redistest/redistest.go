@@ -53,9 +53,10 @@ func Serve(t testing.TB, db *strictkv.DB, o redis.Options) *Server {
 
 // Client is one connection.
 type Client struct {
-	t  testing.TB
-	nc net.Conn
-	r  *Replies
+	t       testing.TB
+	nc      net.Conn
+	r       *Replies
+	version int // of the protocol, if it was chosen
 }
 
 // Dial connects to the server.
@@ -64,7 +65,7 @@ func (s *Server) Dial(t testing.TB) *Client {
 	nc, err := net.Dial("tcp", s.Addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = nc.Close() })
-	return &Client{t, nc, NewReplies(nc)}
+	return &Client{t: t, nc: nc, r: NewReplies(nc)}
 }
 
 // Send sends commands, each a line of words, without waiting for replies.
@@ -100,11 +101,12 @@ func (c *Client) Receive() string {
 	return s
 }
 
-// Do sends a command as a line of words, and returns its reply as Receive does.
+// Do sends a command as a line of words, and returns its reply as Receive does; sorted if it is one
+// without an order.
 func (c *Client) Do(line string) string {
 	c.t.Helper()
 	c.Send(line)
-	return c.Receive()
+	return ordered(line, c.Receive())
 }
 
 // Expect runs commands one by one, and compares what each replies: pairs of a line and its reply.
