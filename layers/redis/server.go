@@ -12,15 +12,18 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/layers/redis/internal/command"
+	"github.com/strictkv/strictkv/layers/redis/internal/hashcmd"
 	"github.com/strictkv/strictkv/layers/redis/internal/keycmd"
 	"github.com/strictkv/strictkv/layers/redis/internal/keys"
 	"github.com/strictkv/strictkv/layers/redis/internal/session"
+	"github.com/strictkv/strictkv/layers/redis/internal/setcmd"
 	"github.com/strictkv/strictkv/layers/redis/internal/stringcmd"
 )
 
 // table has all commands.
 var table = command.NewTable(
 	session.Commands, stringcmd.Commands(), keycmd.Commands(),
+	hashcmd.Commands(), setcmd.Commands(),
 )
 
 // Server serves one database. Make it with NewServer. It is safe for concurrent use.
