@@ -203,6 +203,14 @@ var directions = []row{
 		".", "layers/redis/internal/command", "layers/redis/internal/keys",
 		"layers/redis/internal/resp",
 	}, "a connection runs commands, whatever they are"},
+	{"layers/redis/internal/hashcmd", []string{
+		"layers/redis/internal/command", "layers/redis/internal/fields",
+		"layers/redis/internal/keys", "layers/redis/internal/resp",
+	}, "hashes and sets have one form; a family knows no other, and no connection"},
+	{"layers/redis/internal/setcmd", []string{
+		"layers/redis/internal/command", "layers/redis/internal/fields",
+		"layers/redis/internal/keys", "layers/redis/internal/resp",
+	}, "hashes and sets have one form; a family knows no other, and no connection"},
 	{"layers/redis/internal/redistest", []string{
 		".", "backend/memory", "layers/redis", "testing", testify,
 	}, "it runs a server for tests"},

@@ -12,18 +12,20 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/layers/redis/internal/command"
+	"github.com/strictkv/strictkv/layers/redis/internal/hashcmd"
 	"github.com/strictkv/strictkv/layers/redis/internal/keycmd"
 	"github.com/strictkv/strictkv/layers/redis/internal/keys"
 	"github.com/strictkv/strictkv/layers/redis/internal/listcmd"
 	"github.com/strictkv/strictkv/layers/redis/internal/session"
+	"github.com/strictkv/strictkv/layers/redis/internal/setcmd"
 	"github.com/strictkv/strictkv/layers/redis/internal/stringcmd"
 	"github.com/strictkv/strictkv/layers/redis/internal/zsetcmd"
 )
 
 // table has all commands.
 var table = command.NewTable(
-	session.Commands, stringcmd.Commands(), keycmd.Commands(), listcmd.Commands(),
-	zsetcmd.Commands(),
+	session.Commands, stringcmd.Commands(), keycmd.Commands(),
+	hashcmd.Commands(), setcmd.Commands(), listcmd.Commands(), zsetcmd.Commands(),
 )
 
 // Server serves one database. Make it with NewServer. It is safe for concurrent use.

@@ -27,6 +27,7 @@ type Tx struct {
 	tx    *strictkv.Tx
 	n     int
 	now   int64
+	moved *int                       // elements that have left the body of their value
 	ahead map[string]strictkv.Result // what was read ahead, by place
 
 	// What the key had that was read last.
@@ -43,7 +44,7 @@ type Tx struct {
 
 // NewTx is a run of a transaction in database n. Its time is the process's.
 func (s *Space) NewTx(tx *strictkv.Tx, n int) *Tx {
-	return &Tx{space: s, tx: tx, n: n, now: time.Now().UnixMilli()}
+	return &Tx{space: s, tx: tx, n: n, now: time.Now().UnixMilli(), moved: new(int)}
 }
 
 // Now is the time at which the run takes values for due, in milliseconds since 1970.

@@ -101,11 +101,12 @@ func (c *Client) Receive() string {
 	return s
 }
 
-// Do sends a command as a line of words, and returns its reply as Receive does.
+// Do sends a command as a line of words, and returns its reply as Receive does; sorted if it is one
+// without an order.
 func (c *Client) Do(line string) string {
 	c.t.Helper()
 	c.Send(line)
-	return c.Receive()
+	return ordered(line, c.Receive())
 }
 
 // Expect runs commands one by one, and compares what each replies: pairs of a line and its reply.
