@@ -16,7 +16,8 @@ func TestMatch(t *testing.T) {
 		want          bool
 	}{
 		{"", "", true}, {"", "a", false}, {"*", "", true}, {"*", "abc", true},
-		{"a*c", "abbc", true}, {"a*c", "abb", false}, {"a**b", "ab", true}, {"?", "", false}, {"?", "a", true},
+		{"a*c", "abbc", true}, {"a*c", "abb", false}, {"a**b", "ab", true},
+		{"?", "", false}, {"?", "a", true},
 		{"[abc]", "b", true}, {"[^abc]", "b", false}, {"[^abc]", "d", true}, {"[a-c]x", "bx", true},
 		{"[c-a]", "b", true}, {"[a", "a", true}, {"[", "a", false}, {`\*`, "*", true},
 		{`\*`, "a", false}, {`\`, `\`, true}, {`[\]]`, "]", true}, {"a[", "a", false},
@@ -37,7 +38,8 @@ func TestBetween(t *testing.T) {
 		from, to   int
 	}{
 		{0, -1, 5, 0, 5}, {1, 2, 5, 1, 3}, {-2, -1, 5, 3, 5}, {0, 100, 5, 0, 5},
-		{-100, 100, 5, 0, 5}, {3, 1, 5, 0, 0}, {5, 5, 5, 0, 0}, {0, -1, 0, 0, 0}, {0, -100, 5, 0, 0},
+		{-100, 100, 5, 0, 5}, {3, 1, 5, 0, 0},
+		{5, 5, 5, 0, 0}, {0, -1, 0, 0, 0}, {0, -100, 5, 0, 0},
 	} {
 		from, to := command.Between(x.start, x.end, x.n)
 		assert.Equal(t, []int{x.from, x.to}, []int{from, to}, "%+v", x)
