@@ -211,6 +211,10 @@ var directions = []row{
 		"layers/redis/internal/command", "layers/redis/internal/fields",
 		"layers/redis/internal/keys", "layers/redis/internal/resp",
 	}, "hashes and sets have one form; a family knows no other, and no connection"},
+	{"layers/redis/internal/zsetcmd", []string{
+		"layers/redis/internal/command", "layers/redis/internal/fields",
+		"layers/redis/internal/keys", "layers/redis/internal/resp",
+	}, "plain sets can be combined with sorted ones; a family knows no other, and no connection"},
 	{"layers/redis/internal/redistest", []string{
 		".", "backend/memory", "layers/redis", "testing", testify,
 	}, "it runs a server for tests"},

@@ -48,10 +48,10 @@ const GrowthMax = 450
 // stays small until the next command that writes it. So values that grow in step within one
 // transaction leave room for what the commands themselves write.
 func (t *Tx) Grows(writes int) bool {
-	if t.grown > 0 && t.grown+writes > GrowthMax {
+	if *t.grown > 0 && *t.grown+writes > GrowthMax {
 		return false
 	}
-	t.grown += writes
+	*t.grown += writes
 	return true
 }
 

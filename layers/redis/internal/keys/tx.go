@@ -39,12 +39,14 @@ type Tx struct {
 		id    id
 	}
 
-	grown int // writes by which values have become large
+	grown *int // writes by which values have become large
 }
 
 // NewTx is a run of a transaction in database n. Its time is the process's.
 func (s *Space) NewTx(tx *strictkv.Tx, n int) *Tx {
-	return &Tx{space: s, tx: tx, n: n, now: time.Now().UnixMilli(), moved: new(int)}
+	return &Tx{
+		space: s, tx: tx, n: n, now: time.Now().UnixMilli(), moved: new(int), grown: new(int),
+	}
 }
 
 // Now is the time at which the run takes values for due, in milliseconds since 1970.

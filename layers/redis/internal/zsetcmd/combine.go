@@ -1,10 +1,13 @@
 package zsetcmd
 
 import (
+	"errors"
 	"math"
 	"slices"
 
 	"github.com/strictkv/strictkv/layers/redis/internal/command"
+	"github.com/strictkv/strictkv/layers/redis/internal/fields"
+	"github.com/strictkv/strictkv/layers/redis/internal/keys"
 	"github.com/strictkv/strictkv/layers/redis/internal/resp"
 )
 
@@ -85,11 +88,7 @@ func (o *combining) run(c *command.Call, at, allowed int, f combine) ([]entry, e
 	o.keys = c.Args[at+1 : at+1+int(n)]
 	sets := make([][]entry, n)
 	for i, key := range o.keys {
-		z, err := open(c, key)
-		if err != nil {
-			return nil, err
-		}
-		if sets[i], err = z.entries(); err != nil {
+		if sets[i], err = entriesOf(c, key); err != nil {
 			return nil, err
 		}
 	}
@@ -99,6 +98,30 @@ func (o *combining) run(c *command.Call, at, allowed int, f combine) ([]entry, e
 	var entries []entry
 	for member, score := range f(o, sets) {
 		entries = append(entries, entry{[]byte(member), score})
+	}
+	return entries, nil
+}
+
+// entriesOf are those of a sorted set, or the members of a plain one, each with score 1.
+func entriesOf(c *command.Call, key []byte) ([]entry, error) {
+	z, err := open(c, key)
+	if err == nil {
+		return z.entries()
+	}
+	if !errors.Is(err, keys.ErrWrongType) {
+		return nil, err
+	}
+	set, err := fields.Open(c.Tx, key, keys.Set)
+	if err != nil {
+		return nil, err
+	}
+	members, err := set.Names()
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]entry, len(members))
+	for i, member := range members {
+		entries[i] = entry{member, 1}
 	}
 	return entries, nil
 }

@@ -171,3 +171,15 @@ func TestLargeIsAValue(t *testing.T) {
 	c.Expect("EXEC", "nil", "ZRANGESTORE z z 0 0", "1", "TTL z", "-1", "SET z x", "OK",
 		"ZCARD z", "-WRONGTYPE Operation against a key holding the wrong kind of value")
 }
+
+// TestPlainSets are combined with sorted ones as if each member had score 1.
+func TestPlainSets(t *testing.T) {
+	c := redistest.Open(t, redis.Options{}).Dial(t)
+	c.Expect(
+		"SADD s a b", "2", "ZADD z 2 b 3 c", "2",
+		"ZUNION 2 s z WITHSCORES", "['a' '1' 'b' '3' 'c' '3']",
+		"ZINTER 2 z s WEIGHTS 1 10 WITHSCORES", "['b' '12']", "ZDIFF 2 s z", "['a']",
+		"ZINTERCARD 2 s z", "1", "ZUNIONSTORE n 1 s", "2", "TYPE n", "zset", "HSET h f v", "1",
+		"ZUNION 2 s h", "-WRONGTYPE Operation against a key holding the wrong kind of value",
+	)
+}
