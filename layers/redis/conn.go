@@ -38,7 +38,7 @@ type conn struct {
 func (c *conn) begin() {
 	c.begun = time.Now()
 	c.reader = resp.NewReader(counted{c}, resp.Bounds{
-		Args: strangerArgs, Bulk: strangerBulk, Free: c.free,
+		Args: strangerArgs, Bulk: strangerBulk, Free: c.server.free,
 	})
 	c.session = session.New(c.server.shared, &c.out, session.Info{
 		ID: c.id, Addr: c.nc.RemoteAddr().String(), Laddr: c.nc.LocalAddr().String(),
@@ -51,26 +51,18 @@ func (c *conn) begin() {
 func (c *conn) bounds() {
 	if c.session.Admitted() {
 		c.reader.SetBounds(resp.Bounds{
-			Args: resp.ArgsMax, Bulk: strictkv.ValueMax, Reserve: c.reserve, Free: c.free,
+			Args: resp.ArgsMax, Bulk: strictkv.ValueMax,
+			Reserve: c.server.reserve, Free: c.server.free,
 		})
 	}
 }
-
-func (c *conn) reserve(bytes int) error {
-	if c.server.memory.Add(int64(bytes)) > c.server.o.MemoryMax {
-		c.server.memory.Add(-int64(bytes))
-		return session.ErrMemory
-	}
-	return nil
-}
-
-func (c *conn) free(bytes int) { c.server.memory.Add(-int64(bytes)) }
 
 // serve runs what the client sends, until it leaves.
 func (c *conn) serve() {
 	defer c.server.end(c)
 	defer c.nc.Close()
 	defer c.reader.Close()
+	defer c.session.Close()
 	defer func() {
 		if p := recover(); p != nil {
 			c.server.o.Logger.Error("a command has panicked, and its connection is closed",

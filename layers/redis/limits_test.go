@@ -143,6 +143,19 @@ func TestMemoryMax(t *testing.T) {
 	c.Send("GET a")
 	assert.Len(t, c.Receive(), 900_002)
 	inFlight(func(n int64) bool { return n == 0 })
+
+	// Many small arguments take memory, too, and so does what waits for EXEC.
+	small := dial(t, s)
+	send(t, small, "*100000\r\n"+strings.Repeat("$1\r\nx\r\n", 50_000))
+	closed(t, small, "-OOM not done: too much is in flight at the server\r\n")
+	c.Expect("MULTI", "OK")
+	c.SendArgs("SET", "b", large[:400_000])
+	assert.Equal(t, "QUEUED", c.Receive())
+	inFlight(func(n int64) bool { return n > 400_000 && n < 410_000 })
+	c.SendArgs("APPEND", "b", large[:400_000])
+	assert.Equal(t, "-OOM not done: too much is in flight at the server", c.Receive())
+	assert.Contains(t, c.Do("EXEC"), "-EXECABORT")
+	inFlight(func(n int64) bool { return n == 0 })
 }
 
 func TestOptions(t *testing.T) {

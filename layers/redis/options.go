@@ -24,7 +24,7 @@ const (
 	DefaultCommandTimeout = 30 * time.Second
 	// DefaultWriteTimeout is how long a client may take to read a MiB of replies.
 	DefaultWriteTimeout = 30 * time.Second
-	// DefaultMemoryMax is how many bytes of large arguments and of replies may be in flight.
+	// DefaultMemoryMax is how many bytes of arguments and of replies may be in flight.
 	DefaultMemoryMax = 1 << 30
 	// DefaultBatchMax is how many commands of one client are taken at once.
 	DefaultBatchMax = 1024
@@ -63,7 +63,7 @@ type Options struct {
 	WriteTimeout time.Duration
 	// CommandTimeout is how long a command, or EXEC, may take.
 	CommandTimeout time.Duration
-	// MemoryMax is how many bytes of large arguments and of replies may be in flight.
+	// MemoryMax is how many bytes of arguments and of replies may be in flight.
 	MemoryMax int64
 	// BatchMax is how many commands of one client are taken at once.
 	BatchMax int

@@ -71,7 +71,7 @@ func NewServer(db *strictkv.DB, o Options) (*Server, error) {
 		Space: keys.NewSpace(db.Collection([]byte(o.Root))), Table: table, Log: o.Logger,
 		Staleness: o.MaxStaleness, Timeout: o.CommandTimeout, Stats: &s.stats,
 		Directory: directory{s}, Started: time.Now(), Settings: o.settings(),
-		Full: full,
+		Full: full, Reserve: s.reserve, Free: s.free,
 	}
 	if len(o.Users) > 0 {
 		s.shared.Admit = newUsers(o.Users).admit
@@ -211,6 +211,16 @@ func (s *Server) end(c *conn) {
 	s.mu.Unlock()
 	s.idle.Done()
 }
+
+func (s *Server) reserve(bytes int) error {
+	if s.memory.Add(int64(bytes)) > s.o.MemoryMax {
+		s.free(bytes)
+		return session.ErrMemory
+	}
+	return nil
+}
+
+func (s *Server) free(bytes int) { s.memory.Add(-int64(bytes)) }
 
 // directory tells sessions of each other.
 type directory struct{ *Server }

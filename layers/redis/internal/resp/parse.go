@@ -58,7 +58,12 @@ func (r *Reader) inline() (bool, error) {
 	if !ok {
 		return false, ProtocolError("unbalanced quotes in request")
 	}
-	r.args = append(r.args, words...)
+	for _, word := range words {
+		r.args = append(r.args, word)
+		if err := r.took(word); err != nil {
+			return false, err
+		}
+	}
 	return true, nil
 }
 
@@ -82,8 +87,9 @@ func (r *Reader) argument() (bool, error) {
 	at := len(r.arena)
 	r.arena = append(r.arena, r.buf[r.r:end]...)
 	r.r = end + 2
-	r.add(r.arena[at:len(r.arena):len(r.arena)])
-	return true, nil
+	arg := r.arena[at:len(r.arena):len(r.arena)]
+	r.add(arg)
+	return true, r.took(arg)
 }
 
 // length reads the line before an argument, and reports whether that has come.
@@ -109,11 +115,8 @@ func (r *Reader) length() (bool, error) {
 	if r.bulk < largeMin {
 		return true, nil
 	}
-	if r.bounds.Reserve != nil {
-		if err := r.bounds.Reserve(r.bulk); err != nil {
-			return false, err
-		}
-		r.reserved += r.bulk
+	if err := r.reserve(r.bulk); err != nil {
+		return false, err
 	}
 	r.large, r.have = make([]byte, r.bulk+2), 0
 	return true, nil

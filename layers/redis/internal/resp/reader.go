@@ -23,6 +23,10 @@ const (
 	// keptMax is how much memory for arguments is kept for the next commands, in bytes.
 	keptMax  = 64 << 10
 	argsKept = 1 << 10
+	// argCost is what an argument takes beside its bytes, and smallMax what small ones may take
+	// without being reserved, in bytes.
+	argCost  = 24
+	smallMax = 64 << 10
 )
 
 // ErrProtocol is matched by what is wrong with a request: the connection can't be used any more.
@@ -41,8 +45,8 @@ func (e ProtocolError) Is(target error) bool { return target == ErrProtocol }
 type Bounds struct {
 	// Args is how many arguments a command may have, and Bulk how many bytes one argument.
 	Args, Bulk int
-	// Reserve is asked before memory for a large argument is taken; nil lets all through. What
-	// was reserved is returned to Free as a sum.
+	// Reserve is asked before memory for a large argument is taken, and for small ones as they
+	// come to something; nil lets all through. What was reserved is returned to Free as a sum.
 	Reserve func(bytes int) error
 	// Free takes back what was reserved.
 	Free func(bytes int)
@@ -68,6 +72,7 @@ type Reader struct {
 	large    []byte // the argument being read, if it is large
 	have     int    // how much of it has come
 	reserved int
+	small    int  // what small arguments take that is not reserved yet
 	filled   bool // the last read has left no room
 }
 
@@ -138,6 +143,7 @@ func (r *Reader) Release() {
 			r.bounds.Free(r.reserved)
 			r.reserved = 0
 		}
+		r.small = 0
 	}
 	if r.r == r.w && len(r.buf) == bufferMax {
 		r.drop()
@@ -157,6 +163,28 @@ func (r *Reader) Close() {
 type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+
+// reserve asks for memory.
+func (r *Reader) reserve(bytes int) error {
+	if r.bounds.Reserve == nil {
+		return nil
+	}
+	if err := r.bounds.Reserve(bytes); err != nil {
+		return err
+	}
+	r.reserved += bytes
+	return nil
+}
+
+// took counts what an argument takes that is not large.
+func (r *Reader) took(arg []byte) error {
+	if r.small += len(arg) + argCost; r.small < smallMax {
+		return nil
+	}
+	bytes := r.small
+	r.small = 0
+	return r.reserve(bytes)
+}
 
 // drop gives the buffer away.
 func (r *Reader) drop() {

@@ -100,8 +100,11 @@ func (w *Writer) text(kind byte, s string) {
 // Status is a short text, such as OK.
 func (w *Writer) Status(s string) { w.text('+', s) }
 
-// Error is what is wrong.
-func (w *Writer) Error(e Error) { w.text('-', string(e)) }
+// errorMax is how long an error may be, in bytes: it may repeat what the client has sent.
+const errorMax = 1 << 10
+
+// Error is what is wrong, or the beginning of that.
+func (w *Writer) Error(e Error) { w.text('-', string(e[:min(len(e), errorMax)])) }
 
 // Int is an integer.
 func (w *Writer) Int(n int64) { w.number(':', n) }

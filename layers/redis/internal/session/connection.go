@@ -242,8 +242,14 @@ const Version = "7.2.0"
 const errName = resp.Error(
 	"ERR Client names cannot contain spaces, newlines or special characters.")
 
+// clientNameMax is how long the name of a connection may be, in bytes.
+const clientNameMax = 512
+
 // nameable reports whether a connection can have a name.
 func nameable(name string) bool {
+	if len(name) > clientNameMax {
+		return false
+	}
 	for _, c := range []byte(name) {
 		if c < '!' || c > '~' {
 			return false

@@ -33,16 +33,14 @@ func (s *Session) enqueue(c call) {
 	case len(s.queue) >= QueueMax:
 		c.err = resp.Error("ERR too many commands inside a transaction")
 	}
+	if c.err == nil {
+		c.args, c.err = s.keep(c.args...)
+	}
 	if c.err != nil {
 		s.aborted = true
 		s.fail(c.err)
 		return
 	}
-	args := make([][]byte, len(c.args))
-	for i, arg := range c.args {
-		args[i] = bytes.Clone(arg)
-	}
-	c.args = args
 	s.queue = append(s.queue, c)
 	s.out.Status("QUEUED")
 }
@@ -70,6 +68,8 @@ func (s *Session) doDiscard(_ context.Context, _ [][]byte) error {
 func (s *Session) forget() {
 	s.multi, s.aborted, s.queue, s.watches = false, false, nil, nil
 	s.queued.Store(-1)
+	s.shared.Free(s.kept)
+	s.kept = 0
 }
 
 func (s *Session) doWatch(ctx context.Context, args [][]byte) error {
@@ -92,7 +92,11 @@ func (s *Session) doWatch(ctx context.Context, args [][]byte) error {
 		if err != nil {
 			return err
 		}
-		named := keys.Named{Database: s.database, Name: bytes.Clone(name)}
+		kept, err := s.keep(name)
+		if err != nil {
+			return err
+		}
+		named := keys.Named{Database: s.database, Name: kept[0]}
 		s.watches = append(s.watches, watched{named, v})
 	}
 	s.out.Status("OK")
@@ -101,6 +105,10 @@ func (s *Session) doWatch(ctx context.Context, args [][]byte) error {
 
 func (s *Session) doUnwatch(_ context.Context, _ [][]byte) error {
 	s.watches = nil
+	if !s.multi { // else the queue goes with EXEC
+		s.shared.Free(s.kept)
+		s.kept = 0
+	}
 	s.out.Status("OK")
 	return nil
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"strings"
@@ -35,6 +36,9 @@ type Shared struct {
 	Log   *slog.Logger
 	// Admit reports whether a user has that password. It is nil if everybody may do all.
 	Admit func(user, password string) bool
+	// Reserve is asked before a session keeps memory; Free takes it back.
+	Reserve func(bytes int) error
+	Free    func(bytes int)
 	// Full reports whether so much is in flight that no more long replies are to be made.
 	Full func() bool
 	// Staleness is how old what is read outside of MULTI may be; 0 is strong.
@@ -99,6 +103,7 @@ type Session struct {
 	aborted bool // a command could not be queued
 	queue   []call
 	watches []watched
+	kept    int // bytes of queue and watches, reserved
 
 	info   atomic.Pointer[Info]
 	active atomic.Int64 // nanoseconds since 1970
@@ -235,6 +240,29 @@ func (s *Session) one(ctx context.Context, c call) {
 		}
 	}
 }
+
+// keep makes a copy of what a client has sent, which stays until forget.
+func (s *Session) keep(args ...[]byte) ([][]byte, error) {
+	size := 0
+	for _, arg := range args {
+		size += len(arg) + keptCost
+	}
+	if err := s.shared.Reserve(size); err != nil {
+		return nil, err
+	}
+	s.kept += size
+	kept := make([][]byte, len(args))
+	for i, arg := range args {
+		kept[i] = bytes.Clone(arg)
+	}
+	return kept, nil
+}
+
+// keptCost is what an argument takes beside its bytes.
+const keptCost = 64
+
+// Close forgets what the session has kept.
+func (s *Session) Close() { s.forget() }
 
 // fail replies what is wrong.
 func (s *Session) fail(err error) {
