@@ -21,7 +21,7 @@ import (
 // be told from the original.
 func TestSample(t *testing.T) {
 	p := newPlan(t, "testdata", "sample")
-	s := p.build(t, "sample", time.Minute)
+	s := p.build(t, suite{name: "sample", limit: time.Minute})[0]
 	var left []string
 	for _, m := range p.all {
 		if killed, _ := s.kills(t, m.id); !killed {
@@ -60,11 +60,12 @@ func TestMutants(t *testing.T) {
 		t.Skip("takes hours: set -mutants.run to run it")
 	}
 	p := newPlan(t, "../..", strings.Split(*packages, ",")...)
-	suites := []suite{p.build(t, "sim", simulationMax, "-test.cpu=1", "-test.run=^TestSim$",
-		"-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", *seeds))}
+	suites := []suite{{name: "sim", limit: simulationMax, args: []string{"-test.cpu=1",
+		"-test.run=^TestSim$", "-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", *seeds)}}}
 	for _, u := range units {
-		suites = append(suites, p.build(t, u, unitsMax, "-test.failfast"))
+		suites = append(suites, suite{name: u, limit: unitsMax, args: []string{"-test.failfast"}})
 	}
+	suites = p.build(t, suites...)
 	for _, s := range suites {
 		killed, says := s.kills(t, 0)
 		require.False(t, killed, "%s fails without any mutant:\n%s", s.name, says)

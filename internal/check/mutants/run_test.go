@@ -64,23 +64,30 @@ func newPlan(t *testing.T, root string, packages ...string) *plan {
 	return p
 }
 
-// suite is a test binary with all mutants, and its arguments.
+// suite is the tests of a package, with all mutants.
 type suite struct {
-	name, binary, folder string
-	args                 []string
-	limit                time.Duration
+	name  string // of the package's folder
+	limit time.Duration
+	args  []string
+
+	folder, binary string
 }
 
-// build builds the tests of a package.
-func (p *plan) build(t *testing.T, folder string, limit time.Duration, args ...string) suite {
+// build builds the tests of packages, all at once.
+func (p *plan) build(t *testing.T, suites ...suite) []suite {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "mutants.test")
-	folder = filepath.Join(p.root, folder)
-	cmd := exec.Command("go", "test", "-vet=off", "-c", "-overlay", p.overlay, "-o", binary, ".")
-	cmd.Dir = folder
+	dir := t.TempDir()
+	args := []string{"test", "-vet=off", "-c", "-overlay", p.overlay, "-o", dir + "/"}
+	for i, s := range suites {
+		args = append(args, "./"+s.name)
+		suites[i].folder = filepath.Join(p.root, s.name)
+		suites[i].binary = filepath.Join(dir, s.name+".test")
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Dir = p.root
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	return suite{filepath.Base(folder), binary, folder, args, limit}
+	return suites
 }
 
 // kills reports whether the suite fails with the mutant, or does not end, and what it says.
