@@ -49,8 +49,20 @@ const (
 	unitsMax      = 2 * time.Minute
 )
 
-// units are the packages whose tests are asked after the simulation, besides the mutant's own.
-var units = []string{"commit", "resolve", "store", "scan", "txn", "cleanup", "sweep"}
+// units are the packages whose tests are asked after the simulation.
+var units = []string{
+	"internal/commit", "internal/resolve", "internal/store", "internal/scan", "internal/txn",
+	"internal/cleanup", "internal/sweep", ".", "internal/check/system",
+}
+
+// mutated are the packages as they are now, with their mutants.
+func mutated(t *testing.T, names string) *plan {
+	var folders []string
+	for name := range strings.SplitSeq(names, ",") {
+		folders = append(folders, "internal/"+name)
+	}
+	return newPlan(t, "../../..", folders...)
+}
 
 // TestMutants runs the mutants of the engine: first under simulation, and those that survive in
 // the tests of the packages. It prints those that survive all, but for those that the table
@@ -59,11 +71,11 @@ func TestMutants(t *testing.T) {
 	if !*run {
 		t.Skip("takes hours: set -mutants.run to run it")
 	}
-	p := newPlan(t, "../..", strings.Split(*packages, ",")...)
-	suites := []suite{{name: "sim", limit: simulationMax, args: []string{"-test.cpu=1",
+	p := mutated(t, *packages)
+	suites := []suite{{name: "internal/sim", limit: simulationMax, args: []string{"-test.cpu=1",
 		"-test.run=^TestSim$", "-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", *seeds)}}}
 	for _, u := range units {
-		suites = append(suites, suite{name: u, limit: unitsMax, args: []string{"-test.failfast"}})
+		suites = append(suites, suite{name: u, limit: unitsMax, args: []string{"-test.failfast", "-test.short"}})
 	}
 	suites = p.build(t, suites...)
 	for _, s := range suites {
@@ -91,7 +103,7 @@ const survived = "-"
 func killer(t *testing.T, suites []suite, m mutant) string {
 	for _, s := range suites {
 		if killed, says := s.kills(t, m.id); killed {
-			return s.name + " " + first(says)
+			return path.Base(s.name) + " " + first(says)
 		}
 	}
 	return survived
@@ -110,7 +122,8 @@ func (p *plan) chosen() []mutant {
 	byPackage := map[string][]mutant{}
 	for _, m := range p.all {
 		if wanted.MatchString(m.key()) {
-			byPackage[path.Dir(m.file)] = append(byPackage[path.Dir(m.file)], m)
+			name := path.Base(path.Dir(m.file))
+			byPackage[name] = append(byPackage[name], m)
 		}
 	}
 	var all []mutant
@@ -182,7 +195,7 @@ func explanations(t *testing.T) map[string]string {
 // TestTable: each row of the table of survivors is of a mutant that there is.
 func TestTable(t *testing.T) {
 	keys := map[string]bool{}
-	for _, m := range newPlan(t, "../..", "commit", "resolve", "store", "scan").all {
+	for _, m := range mutated(t, flag.Lookup("mutants.packages").DefValue).all {
 		keys[m.key()] = true
 	}
 	for key := range explanations(t) {

@@ -16,7 +16,7 @@ import (
 type mutant struct {
 	id   int
 	line int    // where it is now, for people
-	file string // below internal, such as commit/attempt.go
+	file string // such as internal/commit/attempt.go
 	in   string // the function, with its receiver
 	does string // what is done to the text
 	text string
@@ -33,7 +33,7 @@ const (
 
 // key names the mutant in tables: by function and text, which outlive lines.
 func (m mutant) key() string {
-	k := fmt.Sprintf("%s %s: %s %s", path.Dir(m.file), m.in, m.does, m.text)
+	k := fmt.Sprintf("%s %s: %s %s", path.Base(path.Dir(m.file)), m.in, m.does, m.text)
 	if m.nth > 1 {
 		k += fmt.Sprintf(" #%d", m.nth)
 	}

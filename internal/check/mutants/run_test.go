@@ -66,7 +66,7 @@ func newPlan(t *testing.T, root string, packages ...string) *plan {
 
 // suite is the tests of a package, with all mutants.
 type suite struct {
-	name  string // of the package's folder
+	name  string // of the package's folder, below the plan's root
 	limit time.Duration
 	args  []string
 
@@ -81,7 +81,10 @@ func (p *plan) build(t *testing.T, suites ...suite) []suite {
 	for i, s := range suites {
 		args = append(args, "./"+s.name)
 		suites[i].folder = filepath.Join(p.root, s.name)
-		suites[i].binary = filepath.Join(dir, s.name+".test")
+		suites[i].binary = filepath.Join(dir, filepath.Base(suites[i].folder)+".test")
+		if s.name == "." { // the root of the module, whose folder may have any name
+			suites[i].binary = filepath.Join(dir, "strictkv.test")
+		}
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Dir = p.root
