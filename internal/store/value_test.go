@@ -1,12 +1,14 @@
 package store_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/internal/store"
 )
@@ -30,4 +32,29 @@ func valuesIn(t *testing.T, w *wire) []backend.Info {
 	page, err := w.mem.List(background, backend.ListOptions{Prefix: prefix + "*"})
 	require.NoError(t, err)
 	return page.Objects
+}
+
+// TestListingsThatFail: whoever lists is told, lest what it has seen passes for all there is.
+func TestListingsThatFail(t *testing.T) {
+	st, w := open(t, memory.New())
+	w.before = func(_ context.Context, op faulty.Op, _ int) error {
+		if op.Kind == faulty.List {
+			return backend.ErrDenied
+		}
+		return nil
+	}
+	var told []error
+	for _, err := range st.Folders(background, "") {
+		told = append(told, err)
+	}
+	for _, err := range st.Peek(background, "") {
+		told = append(told, err)
+	}
+	for _, err := range st.List(background, "") {
+		told = append(told, err)
+	}
+	require.Len(t, told, 3)
+	for _, err := range told {
+		assert.ErrorIs(t, err, backend.ErrDenied)
+	}
 }
