@@ -46,7 +46,7 @@ var (
 // Limits of what a mutant may take, in real time.
 const (
 	simulationMax = 5 * time.Minute
-	unitsMax      = 2 * time.Minute
+	unitsMax      = 5 * time.Minute
 )
 
 // units are the packages whose tests are asked after the simulation.
@@ -75,7 +75,8 @@ func TestMutants(t *testing.T) {
 	suites := []suite{{name: "internal/sim", limit: simulationMax, args: []string{"-test.cpu=1",
 		"-test.run=^TestSim$", "-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", *seeds)}}}
 	for _, u := range units {
-		suites = append(suites, suite{name: u, limit: unitsMax, args: []string{"-test.failfast", "-test.short"}})
+		args := []string{"-test.failfast", "-test.short"}
+		suites = append(suites, suite{name: u, limit: unitsMax, args: args})
 	}
 	suites = p.build(t, suites...)
 	for _, s := range suites {
