@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/observe"
@@ -78,11 +79,13 @@ func (w *watch) txBegin(ctx context.Context, tx *observe.Tx) context.Context {
 	return ctx
 }
 
-func (w *watch) txEnd(ctx context.Context, tx *observe.Tx) {
+func (w *watch) txEnd(
+	ctx context.Context, tx *observe.Tx, took time.Duration, err error,
+) {
 	t := tx.Tally()
 	e := TxEnd{
-		TxBegin: w.begun(tx), Duration: tx.Took, Outcome: TxOutcome(tx.Outcome),
-		Err: w.db.outward(tx.Err), Runs: tx.Runs, Attempts: t.Attempts,
+		TxBegin: w.begun(tx), Duration: took, Outcome: TxOutcome(tx.Outcome),
+		Err: w.db.outward(err), Runs: int(tx.Runs), Attempts: t.Attempts,
 		Protocol: Protocol(t.Protocol), Grouped: tx.Grouped, Escalated: tx.Escalated,
 		Requests: t.Requests, Rounds: t.Rounds,
 		BytesRead: t.BytesRead, BytesWritten: t.BytesWritten, Waits: t.Waits, Waited: t.Waited,

@@ -182,6 +182,7 @@ var directions = []row{
 	{"internal/loopback", nil, "who is let in does not depend on what there is to see"},
 	{"internal/plain", nil, "what programs print is judged as a reader sees it"},
 	{"internal/check/system", nil, "it holds tests alone"},
+	{"internal/check/mutants", nil, "it holds tests alone"},
 	{"internal/check/modules", nil, "it holds tests alone"},
 
 	{"layers/otelkv", []string{

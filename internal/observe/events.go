@@ -48,8 +48,7 @@ func (o *Observer) Attempt(ctx context.Context, a Attempt) {
 		return
 	}
 	if tx := o.of(ctx); tx != nil {
-		tx.attempts.Add(1)
-		tx.protocol.Store(uint32(a.Protocol))
+		count(&tx.tried, func(uint32) uint32 { return uint32(a.Protocol) })
 	}
 	if o.Attempted != nil {
 		o.Attempted(ctx, a)

@@ -21,7 +21,7 @@ type Observer struct {
 	Runtime seam.Runtime
 
 	TxBegin      func(context.Context, *Tx) context.Context
-	TxEnd        func(context.Context, *Tx)
+	TxEnd        func(ctx context.Context, tx *Tx, took time.Duration, err error)
 	RequestBegin func(context.Context, Request) context.Context
 	RequestEnd   func(context.Context, Request)
 	WorkBegin    func(context.Context, *Work) context.Context
@@ -107,16 +107,18 @@ type Request struct {
 	tx *Tx
 }
 
-// Request begins a request.
+// Request begins a request. Its start, and its end, are the caller's to read from the clock, as
+// others may want to know them, too.
 func (o *Observer) Request(
-	ctx context.Context, op Op, name, full string,
+	ctx context.Context, op Op, name, full string, start time.Time,
 ) (context.Context, Request) {
 	if o == nil {
 		return ctx, Request{}
 	}
-	r := Request{Op: op, Name: name, Full: full, Start: o.Runtime.Now(), o: o}
+	r := Request{Op: op, Name: name, Full: full, Start: start, o: o}
 	if r.tx = o.of(ctx); r.tx != nil {
-		r.Round = r.tx.rounds.Load() + 1
+		_, rounds := halves(r.tx.answered.Load())
+		r.Round = rounds + 1
 	}
 	if o.RequestBegin != nil {
 		ctx = o.RequestBegin(ctx, r)
@@ -128,11 +130,11 @@ func (o *Observer) Request(
 func (r *Request) Observed() bool { return r.o != nil }
 
 // End ends the request, whose other fields have been filled in.
-func (r *Request) End(ctx context.Context) {
+func (r *Request) End(ctx context.Context, at time.Time) {
 	if r.o == nil {
 		return
 	}
-	r.Took = r.o.Runtime.Now().Sub(r.Start)
+	r.Took = at.Sub(r.Start)
 	r.tx.count(r)
 	if r.o.RequestEnd != nil {
 		r.o.RequestEnd(ctx, *r)

@@ -39,25 +39,56 @@ const (
 
 // Tx is a transaction. All but what its requests count is of the goroutine that runs it.
 type Tx struct {
-	Kind  Kind
 	Name  string
 	Start time.Time
-	// The rest is known at its end. Runs counts those of its function.
-	Took    time.Duration
+	Kind  Kind
+	// The rest is known at its end.
 	Outcome Outcome
-	Err     error
-	Runs    int
 	// Grouped says that it has committed together with others, Escalated that it has taken locks.
 	Grouped, Escalated bool
+	// Runs counts those of its function.
+	Runs uint32
 
 	o *Observer
-	// The rest is counted by several goroutines.
-	requests, rounds, attempts, waits, protocol atomic.Uint32
-	bytesRead, bytesWritten, waited             atomic.Int64
+	// The rest is counted by several goroutines. Some counters share a word, of which they are
+	// halves, as an atomic addition takes as long as all else that is done here.
+	answered                atomic.Uint64 // requests, and rounds
+	tried                   atomic.Uint64 // attempts, and the last one's protocol
+	bytesRead, bytesWritten atomic.Int64
+	waits                   atomic.Uint32
+	waited                  atomic.Int64
+}
+
+// halves are the two counters of a word.
+func halves(word uint64) (high, low uint32) { return uint32(word >> 32), uint32(word) }
+
+// count counts one in the high half of a word, and puts another value into the low one.
+func count(word *atomic.Uint64, low func(uint32) uint32) {
+	for {
+		old := word.Load()
+		n, x := halves(old)
+		if word.CompareAndSwap(old, uint64(n+1)<<32|uint64(low(x))) {
+			return
+		}
+	}
 }
 
 // txKey is of the transaction that a context is of.
 type txKey struct{}
+
+// txContext is the context in which a transaction goes on, and the transaction: one allocation.
+type txContext struct {
+	context.Context
+	tx Tx
+}
+
+// Value implements context.Context.
+func (c *txContext) Value(key any) any {
+	if key == (txKey{}) {
+		return &c.tx
+	}
+	return c.Context.Value(key)
+}
 
 // Tx begins a transaction, at a time that its caller knows, or now.
 func (o *Observer) Tx(
@@ -69,11 +100,11 @@ func (o *Observer) Tx(
 	if start.IsZero() {
 		start = o.Runtime.Now()
 	}
-	tx := &Tx{Kind: kind, Name: name, Start: start, o: o}
+	c := &txContext{Context: ctx, tx: Tx{Kind: kind, Name: name, Start: start, o: o}}
 	if o.TxBegin != nil {
-		ctx = o.TxBegin(ctx, tx)
+		c.Context = o.TxBegin(ctx, &c.tx)
 	}
-	return context.WithValue(ctx, txKey{}, tx), tx
+	return c, &c.tx
 }
 
 // of is the transaction that a context is of.
@@ -112,14 +143,16 @@ func (tx *Tx) Ended(how Outcome) {
 	}
 }
 
-// End ends the transaction.
-func (tx *Tx) End(ctx context.Context, err error) {
+// End ends the transaction. How long it took is asked of the clock if the caller has not.
+func (tx *Tx) End(ctx context.Context, took time.Duration, err error) {
 	if tx == nil {
 		return
 	}
-	tx.Err, tx.Took = err, tx.o.Runtime.Now().Sub(tx.Start)
+	if took == 0 {
+		took = tx.o.Runtime.Now().Sub(tx.Start)
+	}
 	if tx.o.TxEnd != nil {
-		tx.o.TxEnd(ctx, tx)
+		tx.o.TxEnd(ctx, tx, took, err)
 	}
 }
 
@@ -139,10 +172,12 @@ type Tally struct {
 
 // Tally is what has been counted so far.
 func (tx *Tx) Tally() Tally {
+	requests, rounds := halves(tx.answered.Load())
+	attempts, protocol := halves(tx.tried.Load())
 	return Tally{
-		Requests: int(tx.requests.Load()), Rounds: int(tx.rounds.Load()),
+		Requests: int(requests), Rounds: int(rounds),
 		BytesRead: tx.bytesRead.Load(), BytesWritten: tx.bytesWritten.Load(),
-		Attempts: int(tx.attempts.Load()), Protocol: Protocol(tx.protocol.Load()),
+		Attempts: int(attempts), Protocol: Protocol(protocol),
 		Waits: int(tx.waits.Load()), Waited: time.Duration(tx.waited.Load()),
 	}
 }
@@ -152,12 +187,11 @@ func (tx *Tx) count(r *Request) {
 	if tx == nil {
 		return
 	}
-	tx.requests.Add(1)
-	tx.bytesRead.Add(int64(r.Read))
-	tx.bytesWritten.Add(int64(r.Written))
-	for done := tx.rounds.Load(); done < r.Round; done = tx.rounds.Load() {
-		if tx.rounds.CompareAndSwap(done, r.Round) {
-			return
-		}
+	count(&tx.answered, func(rounds uint32) uint32 { return max(rounds, r.Round) })
+	if r.Read > 0 {
+		tx.bytesRead.Add(int64(r.Read))
+	}
+	if r.Written > 0 {
+		tx.bytesWritten.Add(int64(r.Written))
 	}
 }

@@ -38,6 +38,12 @@ func TestARefusalTellsNoTime(t *testing.T) {
 				return err
 			}, nil,
 		},
+		"the answer to a second copy, when asking for the time": {
+			backend.ErrPrecondition, func(st *store.Store) error {
+				_, err := st.StoreTime(background)
+				return err
+			}, nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &wire{mem: memory.New()}

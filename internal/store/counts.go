@@ -47,14 +47,21 @@ func (l *latency) add(d time.Duration) {
 	l.v.Store(max(1, old+(int64(d)-old)/8))
 }
 
-// All requests go through get, put, list and remove, which count them, and tell the observer.
+// times are when a request was sent and answered, by the handle's clock. They are read once, for
+// the cache and for the observer.
+type times struct{ sent, came time.Time }
 
-func (s *Store) get(
+// All requests go through timedGet, timedPut, list and remove, which count them, and tell the
+// observer.
+
+func (s *Store) timedGet(
 	ctx context.Context, name string, known backend.Version,
-) (backend.Object, error) {
+) (o backend.Object, at times, err error) {
 	full := s.FullName(name)
-	ctx, r := s.observer.Request(ctx, observe.Get, name, full)
-	o, err := s.backend.Get(ctx, full, known)
+	at.sent = s.rt.Now()
+	ctx, r := s.observer.Request(ctx, observe.Get, name, full, at.sent)
+	o, err = s.backend.Get(ctx, full, known)
+	at.came = s.rt.Now()
 	s.counts.Gets.Add(1)
 	s.counts.BytesRead.Add(int64(len(o.Data)))
 	if errors.Is(err, backend.ErrNotModified) {
@@ -62,35 +69,51 @@ func (s *Store) get(
 	}
 	if r.Observed() {
 		r.Read, r.Result, r.Err = len(o.Data), observe.ResultOf(err), err
-		r.End(ctx)
+		r.End(ctx, at.came)
 	}
+	return o, at, err
+}
+
+func (s *Store) get(
+	ctx context.Context, name string, known backend.Version,
+) (backend.Object, error) {
+	o, _, err := s.timedGet(ctx, name, known)
 	return o, err
+}
+
+func (s *Store) timedPut(
+	ctx context.Context, name string, data []byte, c backend.Condition,
+) (made backend.Stamp, at times, err error) {
+	full := s.FullName(name)
+	at.sent = s.rt.Now()
+	ctx, r := s.observer.Request(ctx, observe.Put, name, full, at.sent)
+	made, err = s.backend.Put(ctx, full, data, c)
+	at.came = s.rt.Now()
+	s.counts.Puts.Add(1)
+	s.counts.BytesWritten.Add(int64(len(data)))
+	r.Written = len(data)
+	s.wrote(ctx, &r, at.came, err)
+	return made, at, err
 }
 
 func (s *Store) put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
 ) (backend.Stamp, error) {
-	full := s.FullName(name)
-	ctx, r := s.observer.Request(ctx, observe.Put, name, full)
-	at, err := s.backend.Put(ctx, full, data, c)
-	s.counts.Puts.Add(1)
-	s.counts.BytesWritten.Add(int64(len(data)))
-	r.Written = len(data)
-	s.wrote(ctx, r, err)
-	return at, err
+	made, _, err := s.timedPut(ctx, name, data, c)
+	return made, err
 }
 
 func (s *Store) remove(ctx context.Context, name string, v backend.Version) error {
 	full := s.FullName(name)
-	ctx, r := s.observer.Request(ctx, observe.Delete, name, full)
+	ctx, r := s.observer.Request(ctx, observe.Delete, name, full, s.rt.Now())
 	err := s.backend.Delete(ctx, full, v)
 	s.counts.Deletes.Add(1)
-	s.wrote(ctx, r, err)
+	s.wrote(ctx, &r, s.rt.Now(), err)
 	return err
 }
 
 // wrote ends a write or a removal.
-func (s *Store) wrote(ctx context.Context, r observe.Request, err error) {
+func (s *Store) wrote(ctx context.Context, r *observe.Request, came time.Time, err error) {
 	unknown := err != nil && classify(err) == Unknown
 	if unknown {
 		s.counts.Unknown.Add(1)
@@ -101,18 +124,18 @@ func (s *Store) wrote(ctx context.Context, r observe.Request, err error) {
 	if r.Err, r.Result = err, observe.ResultOf(err); unknown {
 		r.Result = observe.Unknown
 	}
-	r.End(ctx)
+	r.End(ctx, came)
 }
 
 // list is given names, and gives them back, in full.
 func (s *Store) list(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
 	name := strings.TrimPrefix(o.Prefix, s.prefix)
-	ctx, r := s.observer.Request(ctx, observe.List, name, o.Prefix)
+	ctx, r := s.observer.Request(ctx, observe.List, name, o.Prefix, s.rt.Now())
 	page, err := s.backend.List(ctx, o)
 	s.counts.Lists.Add(1)
 	if r.Observed() {
 		r.Result, r.Err = observe.ResultOf(err), err
-		r.End(ctx)
+		r.End(ctx, s.rt.Now())
 	}
 	return page, err
 }

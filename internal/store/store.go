@@ -198,9 +198,9 @@ func (s *Store) read(
 	e := cache.Entry{Cell: noObject}
 	var told, written time.Time
 	err := s.retry(ctx, func(ctx context.Context) error {
-		e.Proved, e.Until = s.Tick(), s.rt.Now()
-		o, err := s.get(ctx, name, known.Version)
-		told, written = o.Time, o.Modified
+		e.Proved = s.Tick()
+		o, at, err := s.timedGet(ctx, name, known.Version)
+		e.Until, e.Since, told, written = at.sent, at.came, o.Time, o.Modified
 		switch {
 		case err == nil:
 			e.Version, e.Size = o.Version, cap(o.Data)
@@ -219,7 +219,7 @@ func (s *Store) read(
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("read %q: %w", s.FullName(name), err)
 	}
-	e.Since, e.Settled = s.rt.Now(), e.Proved
+	e.Settled = e.Proved
 	s.cache.Saw(told, e.Until, e.Since)
 	s.cache.AtLeast(written)
 	if cached {

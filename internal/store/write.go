@@ -60,15 +60,16 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 	result := NotApplied
 	var cause error
 	var told time.Time
+	var at times
 	notApplied := s.retry(ctx, func(ctx context.Context) error {
 		if errors.Is(cause, backend.ErrThrottled) && s.outrun(ctx, w) {
 			result, cause = Refused, errOutrun
 			return nil
 		}
-		e.Proved, e.Until = s.Tick(), s.rt.Now()
-		var at backend.Stamp
-		at, cause = s.put(ctx, w.At.Name, w.data, cond)
-		e.Version, told = at.Version, at.Time
+		e.Proved = s.Tick()
+		var made backend.Stamp
+		made, at, cause = s.timedPut(ctx, w.At.Name, w.data, cond)
+		e.Version, e.Until, told = made.Version, at.sent, made.Time
 		result = classify(cause)
 		if result == NotApplied {
 			return cause
@@ -82,6 +83,7 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 		s.churn.observe(e.Until.Sub(w.At.Until), result == Refused)
 	}
 	if result == Applied {
+		e.Since, e.Settled = at.came, s.Tick()
 		return Applied, s.applied(w.At.Name, e, told), nil
 	}
 	if w.doubt {
@@ -104,7 +106,6 @@ func (s *Store) outrun(ctx context.Context, w *Write) bool {
 
 // applied makes the answer of a write known to the cache.
 func (s *Store) applied(name string, e cache.Entry, told time.Time) Snapshot {
-	e.Since, e.Settled = s.rt.Now(), s.Tick()
 	s.cache.Saw(told, e.Until, e.Since)
 	s.putTime.add(e.Since.Sub(e.Until))
 	s.cache.Learn(name, e)

@@ -134,7 +134,7 @@ func (e *Engine) Read(
 	}
 	ctx, seen := e.st.Observer().Tx(ctx, observe.Read, "", time.Time{})
 	v, a, err := e.readOne(ctx, name, staleness, seen)
-	seen.End(ctx, err)
+	seen.End(ctx, 0, err)
 	return v, a, err
 }
 

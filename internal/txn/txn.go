@@ -39,7 +39,7 @@ func (e *Engine) begin(ctx context.Context) *txn {
 func (t *txn) run(fn func(*Tx) error) (err error) {
 	defer func() {
 		t.leave()
-		t.seen.End(t.ctx, err)
+		t.seen.End(t.ctx, t.took, err)
 	}()
 	for done := false; !done; {
 		done, err = t.once(fn)
@@ -128,6 +128,8 @@ type txn struct {
 	waiter waiter
 	// group is set for a transaction that commits for a group.
 	group *group
+	// took is how long it has taken, if that was asked when it had committed.
+	took time.Duration
 	// lined says that it has waited for a latch; solo that it takes none any more; slow
 	// that its function takes longer than a group waits.
 	lined, solo, slow bool
@@ -242,7 +244,8 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 		}
 		if done, err := t.conclude(r); done {
 			if err == nil && p.Kind() == commit.Direct {
-				t.e.keys.Waited(p.Members[0].Name, t.e.rt.Now().Sub(t.start))
+				t.took = t.e.rt.Now().Sub(t.start)
+				t.e.keys.Waited(p.Members[0].Name, t.took)
 			}
 			return true, err
 		}

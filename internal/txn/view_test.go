@@ -131,7 +131,7 @@ func (w *world) observed() (*handle, *told) {
 	net, x := w.Net(), &told{}
 	h := w.Open(store.Options{Backend: net, Observer: &observe.Observer{
 		Runtime: seam.Real(),
-		TxEnd: func(_ context.Context, tx *observe.Tx) {
+		TxEnd: func(_ context.Context, tx *observe.Tx, _ time.Duration, _ error) {
 			x.ends = append(x.ends, tx.Outcome)
 		},
 		Retried: func(_ context.Context, r observe.Retry) {

@@ -2,7 +2,6 @@ package otelkv
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -23,6 +22,7 @@ func index[E ~uint8](v E) int { return min(int(v), kindsMax-1) }
 
 // database is what is counted of one.
 type database struct {
+	name string
 	base []attribute.KeyValue
 
 	txActive, runs, rounds, txRequests, grouped, requestActive atomic.Int64
@@ -30,48 +30,57 @@ type database struct {
 	attempts                                [kindsMax]counts
 	retries, read, written, resent, objects counts
 
-	mu       sync.RWMutex // guards bySeries
-	bySeries map[seriesKey][]metric.RecordOption
+	series table[seriesKey, *series]
+	named  table[namedKey, *series]
 }
 
-func newDatabase(name string) *database {
-	return &database{base: base(name), bySeries: map[seriesKey][]metric.RecordOption{}}
-}
+func newDatabase(name string) *database { return &database{name: name, base: base(name)} }
 
 // with are the attributes of a point.
-func (d *database) with(more ...attribute.KeyValue) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(append(d.base, more...)...))
+func with(base []attribute.KeyValue, more ...attribute.KeyValue) metric.MeasurementOption {
+	return metric.WithAttributeSet(attribute.NewSet(append(base, more...)...))
 }
 
-// seriesKey names the series of a histogram, so that its attributes are made once.
+// seriesKey names the series of a histogram. Four bytes are hashed fast.
 type seriesKey struct {
-	what, a, b, c uint8
+	what    what
+	a, b, c uint8
+}
+
+// namedKey names one of transactions.
+type namedKey struct {
+	seriesKey
 	name, failure string
 }
 
-// What a series is of.
-const (
-	seriesTx uint8 = iota
-	seriesWait
-	seriesRequest
-	seriesWork
-)
-
-func (d *database) series(
-	k seriesKey, attributes func() []attribute.KeyValue,
-) []metric.RecordOption {
-	d.mu.RLock()
-	x, ok := d.bySeries[k]
-	d.mu.RUnlock()
-	if ok {
-		return x
+// count counts what a sample has beside its duration.
+func (d *database) count(k seriesKey) func(sample) {
+	switch k.what {
+	case ofTx:
+		return func(x sample) {
+			d.runs.Add(x.more[0])
+			d.rounds.Add(x.more[1])
+			d.txRequests.Add(x.more[2])
+		}
+	case ofRequest:
+		kind := min(int(k.b), kindsMax-1)
+		return func(x sample) {
+			d.read[kind].Add(x.more[0])
+			d.written[kind].Add(x.more[1])
+		}
 	}
-	x = []metric.RecordOption{d.with(attributes()...)}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.bySeries[k] = x
-	return x
+	return nil
 }
+
+// what a series is of.
+type what uint8
+
+const (
+	ofTx what = iota
+	ofWait
+	ofRequest
+	ofWork
+)
 
 // report passes on one point.
 type report func(n int64, attributes ...attribute.KeyValue)

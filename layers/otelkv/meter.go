@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -12,32 +13,32 @@ import (
 	"github.com/strictkv/strictkv/layers/otelkv/internal/instrument"
 )
 
-// meter measures. Durations go to histograms at once; all else is counted here, and read when
-// metrics are collected, which costs a transaction next to nothing.
+// meter measures. What it counts is read when metrics are collected, and the samples of histograms
+// are kept for a while, which costs a transaction next to nothing.
 type meter struct {
-	tx, wait, request, work metric.Float64Histogram
-	namesMax                int
+	histograms [ofWork + 1]metric.Float64Histogram
+	samples    *samples
+	databases  table[string, *database]
+	first      atomic.Pointer[database]
 
-	mu        sync.RWMutex // guards all below
-	databases map[string]*database
-	names     map[string]bool // of transactions
+	namesMax int
+	mu       sync.RWMutex    // guards names
+	names    map[string]bool // of transactions
 }
 
 func newMeter(o Options) (*meter, error) {
 	m := &meter{
-		namesMax: o.TxNamesMax, databases: map[string]*database{}, names: map[string]bool{"": true},
+		samples:  newSamples(o.Tracers != nil),
+		namesMax: o.TxNamesMax, names: map[string]bool{"": true},
 	}
 	api := o.Meters.Meter(scope)
-	for _, x := range []struct {
-		to *metric.Float64Histogram
-		is instrument.Instrument
-	}{
-		{&m.tx, instrument.TxDuration}, {&m.wait, instrument.WaitDuration},
-		{&m.request, instrument.RequestDuration}, {&m.work, instrument.WorkDuration},
+	for what, is := range map[what]instrument.Instrument{
+		ofTx: instrument.TxDuration, ofWait: instrument.WaitDuration,
+		ofRequest: instrument.RequestDuration, ofWork: instrument.WorkDuration,
 	} {
 		var err error
-		*x.to, err = api.Float64Histogram(x.is.Name, metric.WithUnit(x.is.Unit),
-			metric.WithDescription(x.is.Description),
+		m.histograms[what], err = api.Float64Histogram(is.Name, metric.WithUnit(is.Unit),
+			metric.WithDescription(is.Description),
 			metric.WithExplicitBucketBoundaries(instrument.Buckets...))
 		if err != nil {
 			return nil, err
@@ -68,10 +69,11 @@ func (m *meter) register(api metric.Meter) error {
 		all[i] = o
 	}
 	_, err := api.RegisterCallback(func(_ context.Context, to metric.Observer) error {
-		for _, d := range m.all() {
+		m.samples.flush()
+		for _, d := range m.databases.all() {
 			for i, x := range counted {
 				x.read(d, func(n int64, attributes ...attribute.KeyValue) {
-					to.ObserveInt64(observables[i], n, d.with(attributes...))
+					to.ObserveInt64(observables[i], n, with(d.base, attributes...))
 				})
 			}
 		}
@@ -80,51 +82,55 @@ func (m *meter) register(api metric.Meter) error {
 	return err
 }
 
-// all are the databases so far.
-func (m *meter) all() []*database {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	all := make([]*database, 0, len(m.databases))
-	for _, d := range m.databases {
-		all = append(all, d)
-	}
-	return all
-}
-
-// of is what is counted of a database.
+// of is what is counted of a database. Most programs have one, which is found without hashing.
 func (m *meter) of(name string) *database {
-	m.mu.RLock()
-	d := m.databases[name]
-	m.mu.RUnlock()
-	if d != nil {
+	if d := m.first.Load(); d != nil && d.name == name {
 		return d
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if d = m.databases[name]; d == nil {
-		d = newDatabase(name)
-		m.databases[name] = d
-	}
-	return d
+	return m.databases.of(name, func() *database {
+		d := newDatabase(name)
+		m.first.CompareAndSwap(nil, d)
+		return d
+	})
 }
 
 // admit is the name of a transaction, or OtherName if there are too many.
 func (m *meter) admit(name string) string {
 	m.mu.RLock()
-	known := m.names[name]
+	known, full := m.names[name], len(m.names) > m.namesMax // the empty one is among them
 	m.mu.RUnlock()
-	if known {
+	switch {
+	case known:
 		return name
+	case full:
+		return OtherName
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.names[name] {
-		if len(m.names) > m.namesMax { // the empty one is among them
+		if len(m.names) > m.namesMax {
 			return OtherName
 		}
 		m.names[name] = true
 	}
 	return name
+}
+
+// series finds a series of a database, or makes it, which needs its attributes.
+func (m *meter) series(
+	d *database, k seriesKey, attributes func() []attribute.KeyValue,
+) *series {
+	if x := d.series.all()[k]; x != nil {
+		return x
+	}
+	return d.series.of(k, func() *series { return m.newSeries(d, k, attributes()) })
+}
+
+func (m *meter) newSeries(d *database, k seriesKey, attributes []attribute.KeyValue) *series {
+	return m.samples.register(&series{
+		of: m.histograms[k.what], count: d.count(k),
+		with: []metric.RecordOption{with(d.base, attributes...)},
+	})
 }
 
 func (m *meter) observer() strictkv.Observer {
@@ -143,35 +149,38 @@ func (m *meter) txBegin(ctx context.Context, e strictkv.TxBegin) context.Context
 func (m *meter) txEnd(ctx context.Context, e strictkv.TxEnd) {
 	d := m.of(e.Database)
 	d.txActive.Add(-1)
-	d.runs.Add(int64(e.Runs))
-	d.rounds.Add(int64(e.Rounds))
-	d.txRequests.Add(int64(e.Requests))
 	if e.Grouped {
 		d.grouped.Add(1)
 	}
-	name, failure := "", ""
-	if e.Name != "" {
-		name = m.admit(e.Name)
-	}
+	k := namedKey{name: e.Name}
+	k.seriesKey = seriesKey{what: ofTx, a: uint8(e.Kind), b: uint8(e.Outcome)}
 	if e.Err != nil {
-		failure = errorType(e.Err)
+		k.failure = errorType(e.Err)
 	}
-	k := seriesKey{
-		what: seriesTx, a: uint8(e.Kind), b: uint8(e.Outcome), name: name, failure: failure,
+	of := d.named.all()[k]
+	if of == nil {
+		of = m.txSeries(d, k, e)
 	}
-	m.tx.Record(ctx, e.Duration.Seconds(), d.series(k, func() []attribute.KeyValue {
+	m.samples.add(ctx, of, e.Duration, [3]int64{
+		int64(e.Runs), int64(e.Rounds), int64(e.Requests),
+	})
+}
+
+func (m *meter) txSeries(d *database, k namedKey, e strictkv.TxEnd) *series {
+	k.name = m.admit(k.name)
+	return d.named.of(k, func() *series {
 		all := []attribute.KeyValue{
 			attribute.String(instrument.Operation, e.Kind.String()),
 			attribute.String(instrument.Outcome, e.Outcome.String()),
 		}
-		if name != "" {
-			all = append(all, attribute.String(instrument.TxName, name))
+		if k.name != "" {
+			all = append(all, attribute.String(instrument.TxName, k.name))
 		}
-		if failure != "" {
-			all = append(all, attribute.String(instrument.ErrorType, failure))
+		if k.failure != "" {
+			all = append(all, attribute.String(instrument.ErrorType, k.failure))
 		}
-		return all
-	})...)
+		return m.newSeries(d, k.seriesKey, all)
+	})
 }
 
 func (m *meter) txAttempt(_ context.Context, e strictkv.TxAttempt) {
@@ -184,14 +193,14 @@ func (m *meter) txRetry(_ context.Context, e strictkv.TxRetry) {
 }
 
 func (m *meter) waitEnd(ctx context.Context, e strictkv.WaitEnd) {
-	k := seriesKey{what: seriesWait, a: uint8(e.For), b: uint8(e.Outcome)}
-	m.wait.Record(ctx, e.Duration.Seconds(),
-		m.of(e.Database).series(k, func() []attribute.KeyValue {
-			return []attribute.KeyValue{
-				attribute.String(instrument.For, e.For.String()),
-				attribute.String(instrument.Outcome, e.Outcome.String()),
-			}
-		})...)
+	k := seriesKey{what: ofWait, a: uint8(e.For), b: uint8(e.Outcome)}
+	of := m.series(m.of(e.Database), k, func() []attribute.KeyValue {
+		return []attribute.KeyValue{
+			attribute.String(instrument.For, e.For.String()),
+			attribute.String(instrument.Outcome, e.Outcome.String()),
+		}
+	})
+	m.samples.add(ctx, of, e.Duration, [3]int64{})
 }
 
 func (m *meter) requestBegin(ctx context.Context, e strictkv.RequestBegin) context.Context {
@@ -202,20 +211,17 @@ func (m *meter) requestBegin(ctx context.Context, e strictkv.RequestBegin) conte
 func (m *meter) requestEnd(ctx context.Context, e strictkv.RequestEnd) {
 	d := m.of(e.Database)
 	d.requestActive.Add(-1)
-	if e.BytesRead > 0 {
-		d.read[index(e.Kind)].Add(int64(e.BytesRead))
-	}
-	if e.BytesWritten > 0 {
-		d.written[index(e.Kind)].Add(int64(e.BytesWritten))
-	}
-	k := seriesKey{what: seriesRequest, a: uint8(e.Op), b: uint8(e.Kind), c: uint8(e.Result)}
-	m.request.Record(ctx, e.Duration.Seconds(), d.series(k, func() []attribute.KeyValue {
+	k := seriesKey{what: ofRequest, a: uint8(e.Op), b: uint8(e.Kind), c: uint8(e.Result)}
+	of := m.series(d, k, func() []attribute.KeyValue {
 		return []attribute.KeyValue{
 			attribute.String(instrument.Operation, e.Op.String()),
 			attribute.String(instrument.Object, e.Kind.String()),
 			attribute.String(instrument.Result, e.Result.String()),
 		}
-	})...)
+	})
+	m.samples.add(ctx, of, e.Duration, [3]int64{
+		int64(e.BytesRead), int64(e.BytesWritten),
+	})
 }
 
 func (m *meter) resend(_ context.Context, e strictkv.Resend) {
@@ -223,18 +229,19 @@ func (m *meter) resend(_ context.Context, e strictkv.Resend) {
 }
 
 func (m *meter) workEnd(ctx context.Context, e strictkv.WorkEnd) {
-	d, outcome := m.of(e.Database), "ok"
-	if e.Err != nil {
-		outcome = "failed"
-	}
+	d := m.of(e.Database)
 	d.objects[index(e.Task)].Add(e.Objects)
-	k := seriesKey{what: seriesWork, a: uint8(e.Task), failure: outcome}
-	m.work.Record(ctx, e.Duration.Seconds(), d.series(k, func() []attribute.KeyValue {
+	k, outcome := seriesKey{what: ofWork, a: uint8(e.Task)}, "ok"
+	if e.Err != nil {
+		k.b, outcome = 1, "failed"
+	}
+	of := m.series(d, k, func() []attribute.KeyValue {
 		return []attribute.KeyValue{
 			attribute.String(instrument.Task, e.Task.String()),
 			attribute.String(instrument.Outcome, outcome),
 		}
-	})...)
+	})
+	m.samples.add(ctx, of, e.Duration, [3]int64{})
 }
 
 // base are the attributes of all points of a database.

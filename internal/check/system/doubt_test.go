@@ -19,6 +19,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/internal/keyspace"
 )
 
 // wire is a handle's way to the bucket, on which requests take a latency.
@@ -384,4 +385,44 @@ func TestReadMultiOfOneKey(t *testing.T) {
 			c.close()
 		})
 	}
+}
+
+// When a transaction in doubt turns out to have had no effect, the background removes the values
+// that it has uploaded, and no others.
+func TestValuesOfAnAttemptInDoubtAreRemoved(t *testing.T) {
+	for _, keys := range [][]string{{"a"}, {"a", "b"}} {
+		synctest.Test(t, func(t *testing.T) {
+			bucket := memory.New()
+			w := wired(bucket, time.Millisecond)
+			c := w.open(t, strictkv.WithInlineMax(4))
+			require.NoError(t, c.set(c.ctx, "an old value", keys...))
+			time.Sleep(time.Second)
+			before := valuesIn(t, bucket)
+			require.Len(t, before, len(keys))
+			ctx, leave := context.WithCancel(c.ctx)
+			defer leave()
+			w.fails(faulty.Put, "=a", func(context.Context) error {
+				leave()
+				return backend.ErrOutcomeUnknown
+			})
+			require.ErrorIs(t, c.set(ctx, "a new value", keys...), strictkv.ErrInDoubt)
+			w.mends()
+			time.Sleep(time.Minute)
+			c.close()
+			assert.Equal(t, before, valuesIn(t, bucket))
+		})
+	}
+}
+
+// valuesIn are the names of the values in a bucket that are objects of their own.
+func valuesIn(t *testing.T, bucket *memory.Backend) (names []string) {
+	page, err := bucket.List(t.Context(), backend.ListOptions{Prefix: "example/"})
+	require.NoError(t, err)
+	for _, o := range page.Objects {
+		name := strings.TrimPrefix(o.Name, "example/")
+		if keyspace.KindOf(name) == keyspace.ValueKind {
+			names = append(names, name)
+		}
+	}
+	return names
 }
