@@ -213,7 +213,7 @@ var directions = []row{
 		"layers/redis/internal/keys", "layers/redis/internal/resp",
 	}, "hashes and sets have one form; a family knows no other, and no connection"},
 	{"layers/redis/internal/zsetcmd", []string{
-		"layers/redis/internal/command", "layers/redis/internal/fields",
+		".", "layers/redis/internal/command", "layers/redis/internal/fields",
 		"layers/redis/internal/keys", "layers/redis/internal/resp",
 	}, "plain sets can be combined with sorted ones; a family knows no other, and no connection"},
 	{"layers/redis/internal/redistest", []string{
