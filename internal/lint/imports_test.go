@@ -191,6 +191,10 @@ var directions = []row{
 	{"layers/otelkv/dashboard", []string{"layers/otelkv/internal/instrument"},
 		"a dashboard is made of names"},
 	{"layers/queue", []string{"."}, "a layer is made of what users see"},
+	{"layers/snapshot", []string{
+		".", "backend", "layers/snapshot/internal/table", "golang.org/x/sync",
+	}, "a layer stands on the public API alone"},
+	{"layers/snapshot/internal/table", []string{"backend"}, "a format knows no database"},
 	{"layers/tuple", []string{"."}, "a layer stands on the public API alone"},
 	{"layers/typed", []string{".", "layers/tuple", "golang.org/x/sync"},
 		"a layer stands on the public API alone; the parts of a key are a tuple's elements"},

@@ -1,0 +1,330 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/layers/snapshot/internal/table"
+)
+
+// DefaultAttempts is how often a Save or Diff is tried while others go on writing.
+const DefaultAttempts = 10
+
+// SaveOptions configures a Save or a Diff.
+type SaveOptions struct {
+	// Attempts is how often it is tried to see all keys at one instant; 0 is DefaultAttempts. Each
+	// lists the collection twice, and reads what has changed since the one before, as far as the
+	// handle's cache has kept the rest.
+	Attempts int
+	// ItemWise is for a collection of more than 1 048 576 keys, tombstones included, or to which
+	// writes never pause for as long as listing it takes: each key is saved as it is at an instant
+	// of its own, and Snapshot.ItemWise tells so.
+	ItemWise bool
+}
+
+// Save saves a collection, without those nested in it, as a snapshot, and returns its name. All
+// keys are as they were at one instant, unless SaveOptions.ItemWise allows less. It costs a list
+// request for 1000 keys, twice, and a read for each that the handle's cache does not have.
+//
+// Errors: strictkv.ErrConflict if others went on writing through all attempts, strictkv.ErrTooLarge
+// if there are too many keys for one instant, ErrBusy, those of a scan, the store's, and ctx's.
+func Save(
+	ctx context.Context, s Store, c *strictkv.Collection, o SaveOptions,
+) (string, error) {
+	var name string
+	err := saving(ctx, s, func(in session) error {
+		w, err := newSave(in)
+		if err != nil {
+			return err
+		}
+		err = w.scan(ctx, c, o, func(items iter.Seq2[strictkv.Item, error], _ reader) error {
+			for item, err := range items {
+				if err == nil {
+					err = w.put(item)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}, strictkv.Range{})
+		if err != nil {
+			return err
+		}
+		name, err = w.publish(table.Meta{Length: -1})
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("save: %w", err)
+	}
+	return name, nil
+}
+
+// save is a file of content and its origin: the States of the keys' objects.
+type save struct {
+	content, origin *output
+	instant         time.Time
+	itemWise        bool
+}
+
+func newSave(in session) (w *save, err error) {
+	w = &save{}
+	if w.content, err = create(in); err == nil {
+		w.origin, err = create(in)
+	}
+	return w, err
+}
+
+func (w *save) restart() error {
+	w.instant = time.Now()
+	return errors.Join(w.content.restart(), w.origin.restart())
+}
+
+// put adds a key with its value and its State.
+func (w *save) put(item strictkv.Item) error {
+	e := table.Entry{Key: item.Key, Value: item.Value}
+	if !item.Expires.IsZero() {
+		e.Expires = item.Expires.UnixNano()
+	}
+	if err := w.content.w.Add(e); err != nil {
+		return err
+	}
+	return w.seen(item)
+}
+
+// seen notes the State of a key's object.
+func (w *save) seen(item strictkv.Item) error {
+	if item.State == (strictkv.State{}) {
+		return nil
+	}
+	return w.origin.w.Add(table.Entry{Key: item.Key, Value: item.State[:]})
+}
+
+// publish makes content and origin be there. Without its origin, content is as good, but that a
+// Diff upon it has to read all.
+func (w *save) publish(m table.Meta) (string, error) {
+	name, err := w.content.publish(m)
+	if err != nil {
+		return "", err
+	}
+	return name, w.publishOrigin(name)
+}
+
+func (w *save) publishOrigin(name string) error {
+	tail, _, err := w.origin.w.Finish(table.Meta{Instant: w.instant, ItemWise: w.itemWise})
+	if err != nil {
+		return err
+	}
+	return w.origin.draft.publish(kindOrigin, name, tail)
+}
+
+// reader reads a key of the collection that is scanned, at the scan's instant if there is one.
+type reader func(key []byte) (strictkv.Item, error)
+
+// scan gives f the keys of a collection, from its beginning in each run.
+func (w *save) scan(
+	ctx context.Context, c *strictkv.Collection, o SaveOptions,
+	f func(iter.Seq2[strictkv.Item, error], reader) error, r strictkv.Range,
+) error {
+	if c == nil {
+		return fmt.Errorf("nil collection: %w", ErrInvalid)
+	}
+	if w.itemWise = o.ItemWise; o.ItemWise {
+		if err := w.restart(); err != nil {
+			return err
+		}
+		return f(c.Items(ctx, r), func(key []byte) (strictkv.Item, error) {
+			return c.ReadItem(ctx, key)
+		})
+	}
+	attempts := o.Attempts
+	if attempts == 0 {
+		attempts = DefaultAttempts
+	}
+	err := c.DB().View(ctx, func(tx *strictkv.Tx) error {
+		if err := w.restart(); err != nil {
+			return err
+		}
+		return f(tx.Scan(c, r), func(key []byte) (strictkv.Item, error) {
+			return tx.ReadItem(c, key)
+		})
+	}, strictkv.MaxAttempts(attempts))
+	switch {
+	case errors.Is(err, strictkv.ErrConflict):
+		return fmt.Errorf("others went on writing through %d attempts; SaveOptions.ItemWise takes "+
+			"each key at an instant of its own: %w", attempts, err)
+	case errors.Is(err, strictkv.ErrTooLarge):
+		return fmt.Errorf("too many keys for one instant; SaveOptions.ItemWise takes each at an "+
+			"instant of its own: %w", err)
+	}
+	return err
+}
+
+// Save saves the changes that With and Without have made, as a layer on what they were made of, and
+// returns the name of that; without a change, the name that it has. Errors: ErrInvalid, ErrNoBase,
+// ErrBusy, and the store's.
+func (s *Snapshot) Save(ctx context.Context) (string, error) {
+	if s.err != nil {
+		return "", s.err
+	}
+	name := s.Name()
+	err := saving(ctx, s.store, func(in session) error {
+		if err := based(ctx, s.store, name); err != nil {
+			return err
+		}
+		out, err := create(in)
+		if err != nil {
+			return err
+		}
+		n := s.files[0].Length
+		for e := s.changes.first(nil); e != nil; e = e.next(s.changes) {
+			by, changed, err := s.change(ctx, e.Entry)
+			if err == nil && changed {
+				err = out.w.Add(e.Entry)
+			}
+			if err != nil {
+				return err
+			}
+			n += by
+		}
+		if out.w.Entries() == 0 {
+			return nil
+		}
+		name, err = out.publish(table.Meta{Base: s.files[0].Name, Length: n})
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("save: %w", err)
+	}
+	return name, nil
+}
+
+// change is by how much an entry atop of the files changes the number of keys, and whether it
+// changes anything.
+func (s *Snapshot) change(ctx context.Context, e table.Entry) (by int64, changed bool, err error) {
+	below, _, found, err := findIn(ctx, s.files, e.Key)
+	if err != nil {
+		return 0, false, err
+	}
+	had := found && !below.Deleted
+	if e.Deleted {
+		return -presence(had), had, nil
+	}
+	same := had && below.Expires == e.Expires && bytes.Equal(below.Value, e.Value)
+	return presence(!had), !same, nil
+}
+
+// based refuses a layer on what is not there any more.
+func based(ctx context.Context, s Store, name string) error {
+	f, err := openNamed(ctx, s, name)
+	if errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("%w: %s", ErrNoBase, name)
+	} else if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// Compact merges a snapshot with all that it is a layer on, and returns the name of the one file:
+// byte by byte the one that a Save of the same content makes. It streams. Errors: those of Open,
+// ErrBusy, and the store's.
+func Compact(ctx context.Context, s Store, name string) (string, error) {
+	err := saving(ctx, s, func(in session) (err error) {
+		o, err := openOrigins(ctx, s, name)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, o.close()) }()
+		if len(o.files) == 1 {
+			return nil
+		}
+		w, err := newSave(in)
+		if err != nil {
+			return err
+		}
+		w.instant, w.itemWise = o.instant, o.itemWise
+		for item, err := range o.Scan(ctx, strictkv.Range{}) {
+			if err != nil {
+				return err
+			}
+			if _, item.State, err = o.find(ctx, item.Key); err == nil {
+				err = w.put(item)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if name, err = w.content.publish(table.Meta{Length: -1}); err != nil || !o.told {
+			return err
+		}
+		return w.publishOrigin(name)
+	})
+	if err != nil {
+		return "", fmt.Errorf("compact: %w", err)
+	}
+	return name, nil
+}
+
+// origins are a snapshot and the origins of its files.
+type origins struct {
+	*Snapshot
+	of   []*table.File // of each file, nil if it has none
+	told bool          // the top one has one
+}
+
+func openOrigins(ctx context.Context, s Store, name string) (*origins, error) {
+	snap, err := Open(ctx, s, name)
+	if err != nil {
+		return nil, err
+	}
+	o := &origins{Snapshot: snap}
+	for i, f := range snap.files {
+		x, err := s.open(ctx, kindOrigin, hex.EncodeToString(f.Name[:]))
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, errors.Join(err, o.close())
+		}
+		o.of = append(o.of, x)
+		o.told = o.told || i == 0 && x != nil
+	}
+	return o, nil
+}
+
+func (o *origins) close() error {
+	err := o.Close()
+	for _, f := range o.of {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	return err
+}
+
+// find is the entry of a key, if it has a value, and the State that its object had with that. The
+// origin of a file tells States of its own keys, and of those below that have the same value still.
+func (o *origins) find(ctx context.Context, key []byte) (*table.Entry, strictkv.State, error) {
+	var s strictkv.State
+	e, layer, found, err := findIn(ctx, o.files, key)
+	if err != nil || !found || e.Deleted {
+		return nil, s, err
+	}
+	for i := 0; i <= layer; i++ {
+		if o.of[i] == nil {
+			continue
+		}
+		x, found, err := o.of[i].Find(ctx, key)
+		if err != nil {
+			return nil, s, err
+		}
+		if found {
+			copy(s[:], x.Value)
+			break
+		}
+	}
+	return &e, s, nil
+}
