@@ -1,0 +1,14 @@
+package snapshot
+
+import "context"
+
+// Remove removes a snapshot's file, whoever needs it.
+func Remove(s Store, name string) error {
+	all, err := s.list(context.Background(), kindContent)
+	for _, x := range all {
+		if x.id == name {
+			return s.remove(context.Background(), kindContent, x)
+		}
+	}
+	return err
+}
