@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -66,5 +67,5 @@ func copyFile(ctx context.Context, in session, f *table.File, kind, id string) e
 			return err
 		}
 	}
-	return d.publish(kind, id, f.Tail())
+	return d.publish(kind, id, bytes.Clone(f.Tail())) // a backend may keep it beyond the file
 }

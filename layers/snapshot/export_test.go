@@ -12,3 +12,9 @@ func Remove(s Store, name string) error {
 	}
 	return err
 }
+
+// Exclude is what a GC does while it is under way.
+func Exclude(ctx context.Context, s Store) (done func() error, err error) {
+	_, done, err = s.exclude(ctx)
+	return done, err
+}
