@@ -244,7 +244,7 @@ func newHeap(ctx context.Context, runs []*table.File) *runHeap {
 		c := r.Cursor(ctx)
 		c.Seek(nil)
 		h.cursors = append(h.cursors, c)
-		if _, ok := c.Entry(); ok {
+		if c.Entry() != nil {
 			h.order = append(h.order, i)
 		}
 	}
@@ -255,9 +255,7 @@ func newHeap(ctx context.Context, runs []*table.File) *runHeap {
 }
 
 func (h *runHeap) less(x, y int) bool {
-	a, _ := h.cursors[x].Entry()
-	b, _ := h.cursors[y].Entry()
-	c := bytes.Compare(a.Key, b.Key)
+	c := bytes.Compare(h.cursors[x].Entry().Key, h.cursors[y].Entry().Key)
 	return c < 0 || c == 0 && x < y
 }
 
@@ -282,8 +280,8 @@ func (h *runHeap) down(i int) {
 func (h *runHeap) next() (table.Entry, bool) {
 	for len(h.order) > 0 && h.err() == nil {
 		c := h.cursors[h.order[0]]
-		e, _ := c.Entry()
-		if c.Next(); !h.more(c) {
+		e := *c.Entry()
+		if c.Next(); c.Entry() == nil {
 			n := len(h.order) - 1
 			h.order[0], h.order = h.order[n], h.order[:n]
 		}
@@ -294,11 +292,6 @@ func (h *runHeap) next() (table.Entry, bool) {
 		}
 	}
 	return table.Entry{}, false
-}
-
-func (h *runHeap) more(c *table.Cursor) bool {
-	_, ok := c.Entry()
-	return ok
 }
 
 func (h *runHeap) err() error {

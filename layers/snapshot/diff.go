@@ -88,7 +88,7 @@ func (d *diff) run(items iter.Seq2[strictkv.Item, error], read reader) error {
 		if err := d.gone(base, item.Key); err != nil {
 			return err
 		}
-		if e, ok := base.entry(); ok && bytes.Equal(e.Key, item.Key) {
+		if e := base.entry(); e != nil && bytes.Equal(e.Key, item.Key) {
 			base.next()
 		}
 		had, state, err := d.from.find(d.ctx, item.Key)
@@ -111,14 +111,14 @@ func (d *diff) run(items iter.Seq2[strictkv.Item, error], read reader) error {
 // gone deletes the keys of the base before one that is listed; nil is all that are left.
 func (d *diff) gone(base *merge, before []byte) error {
 	for ; ; base.next() {
-		e, ok := base.entry()
-		if !ok || before != nil && bytes.Compare(e.Key, before) >= 0 {
+		e := base.entry()
+		if e == nil || before != nil && bytes.Compare(e.Key, before) >= 0 {
 			return base.err()
 		}
 		if e.Deleted {
 			continue
 		}
-		if err := d.add(change{strictkv.Item{Key: e.Key}, &e, false}); err != nil {
+		if err := d.add(change{strictkv.Item{Key: e.Key}, new(*e), false}); err != nil {
 			return err
 		}
 	}

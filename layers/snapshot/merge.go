@@ -14,7 +14,7 @@ type cursor interface {
 	SeekBefore(key []byte)
 	Next()
 	Prev()
-	Entry() (table.Entry, bool)
+	Entry() *table.Entry // nil if there is none
 	Err() error
 }
 
@@ -47,15 +47,17 @@ func (m *merge) seek(key []byte) {
 			r.Seek(key)
 		}
 	}
-	m.choose()
+	if m.choose(); m.err() != nil {
+		m.at = -1
+	}
 }
 
 func (m *merge) choose() {
 	m.at = -1
 	var best []byte
 	for i, r := range m.runs {
-		e, ok := r.Entry()
-		if !ok {
+		e := r.Entry()
+		if e == nil {
 			continue
 		}
 		if c := bytes.Compare(e.Key, best); m.at < 0 || c < 0 && !m.reverse || c > 0 && m.reverse {
@@ -64,9 +66,11 @@ func (m *merge) choose() {
 	}
 }
 
-func (m *merge) entry() (e table.Entry, ok bool) {
-	if m.at < 0 || m.err() != nil {
-		return e, false
+// entry is the entry that the merge stands on, nil if there is none; what it points to goes on with
+// the merge.
+func (m *merge) entry() *table.Entry {
+	if m.at < 0 {
+		return nil
 	}
 	return m.runs[m.at].Entry()
 }
@@ -76,13 +80,15 @@ func (m *merge) next() {
 		m.step(m.runs[0])
 		return
 	}
-	e, _ := m.runs[m.at].Entry()
+	key := m.entry().Key
 	for _, r := range m.runs {
-		if x, ok := r.Entry(); ok && bytes.Equal(x.Key, e.Key) {
+		if x := r.Entry(); x != nil && bytes.Equal(x.Key, key) {
 			m.step(r)
 		}
 	}
-	m.choose()
+	if m.choose(); m.err() != nil {
+		m.at = -1
+	}
 }
 
 func (m *merge) step(r cursor) {
@@ -194,9 +200,9 @@ func (c *changesCursor) Next()                 { c.at = c.at.next(c.root) }
 func (c *changesCursor) Prev()                 { c.at = c.root.last(c.at.Key) }
 func (c *changesCursor) Err() error            { return nil }
 
-func (c *changesCursor) Entry() (e table.Entry, ok bool) {
+func (c *changesCursor) Entry() *table.Entry {
 	if c.at == nil {
-		return e, false
+		return nil
 	}
-	return c.at.Entry, true
+	return &c.at.Entry
 }

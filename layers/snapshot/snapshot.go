@@ -202,8 +202,8 @@ func (s *Snapshot) scan(
 		m.seek(none(r.To))
 	}
 	for n := 0; r.Limit == 0 || n < r.Limit; m.next() {
-		e, ok := m.entry()
-		if !ok || !r.Reverse && len(r.To) > 0 && bytes.Compare(e.Key, r.To) >= 0 ||
+		e := m.entry()
+		if e == nil || !r.Reverse && len(r.To) > 0 && bytes.Compare(e.Key, r.To) >= 0 ||
 			r.Reverse && bytes.Compare(e.Key, r.From) < 0 {
 			break
 		}

@@ -133,43 +133,62 @@ func (b *block) suffix(i int) ([]byte, bool) {
 		}
 		return nil, false
 	}
-	s, _, _, ok := splitEntry(p)
-	return s, ok
+	var e Entry
+	ok := splitEntry(p, &e)
+	return e.Key, ok
 }
 
 // entry is the entry at i, of which Key has what is behind the prefix.
-func (b *block) entry(i int) (Entry, error) {
-	s, v, e, ok := splitEntry(b.rest(i))
-	if !ok {
-		return Entry{}, fmt.Errorf("%w: entry %d of a block is malformed", ErrCorrupt, i)
+func (b *block) entry(i int) (e Entry, err error) {
+	err = b.into(&e, i)
+	return e, err
+}
+
+// into is entry for what is there already.
+func (b *block) into(e *Entry, i int) error {
+	if !splitEntry(b.rest(i), e) {
+		return fmt.Errorf("%w: entry %d of a block is malformed", ErrCorrupt, i)
 	}
-	e.Key, e.Value = s, v
-	return e, nil
+	return nil
 }
 
 // splitEntry takes an entry apart that begins at p.
-func splitEntry(p []byte) (suffix, value []byte, e Entry, ok bool) {
-	n, w := binary.Uvarint(p)
+func splitEntry(p []byte, e *Entry) bool {
+	n, w := uvarint(p)
 	if w <= 0 {
-		return nil, nil, e, false
+		return false
 	}
 	p = p[w:]
-	size, w := binary.Uvarint(p)
+	size, w := uvarint(p)
 	if w <= 0 {
-		return nil, nil, e, false
+		return false
 	}
 	p = p[w:]
-	if size&flagExpires != 0 {
+	if e.Expires = 0; size&flagExpires != 0 {
 		if len(p) < 8 {
-			return nil, nil, e, false
+			return false
 		}
 		e.Expires, p = int64(binary.LittleEndian.Uint64(p)), p[8:]
 	}
 	e.Deleted, size = size&flagDeleted != 0, size>>flagBits
 	if n > KeyMax || size > ValueMax || uint64(len(p)) < n+size {
-		return nil, nil, e, false
+		return false
 	}
-	return p[:n:n], p[n : n+size : n+size], e, true
+	e.Key, e.Value = p[:n:n], p[n:n+size:n+size]
+	return true
+}
+
+// uvarint is binary.Uvarint, quicker for what most entries have.
+func uvarint(p []byte) (uint64, int) {
+	if len(p) >= 2 {
+		if p[0] < 0x80 {
+			return uint64(p[0]), 1
+		}
+		if p[1] < 0x80 {
+			return uint64(p[0]&0x7f) | uint64(p[1])<<7, 2
+		}
+	}
+	return binary.Uvarint(p)
 }
 
 // search is the place of the first entry with a key that is not less, and whether that is equal.

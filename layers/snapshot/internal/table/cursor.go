@@ -31,9 +31,14 @@ type Cursor struct {
 // Cursor returns one that stands on no entry. Requests end with ctx.
 func (f *File) Cursor(ctx context.Context) *Cursor { return &Cursor{f: f, ctx: ctx, seg: -1} }
 
-// Entry is the entry that the cursor stands on; it stays as it is until the file is closed. The
-// second result is false if there is none.
-func (c *Cursor) Entry() (Entry, bool) { return c.e, c.ok }
+// Entry is the entry that the cursor stands on, nil if there is none. It is the cursor's, and goes
+// on with that; its key and value stay as they are until the file is closed.
+func (c *Cursor) Entry() *Entry {
+	if !c.ok {
+		return nil
+	}
+	return &c.e
+}
 
 // Err is the first error. It leaves the cursor on no entry for good.
 func (c *Cursor) Err() error { return c.err }
@@ -125,6 +130,9 @@ func (c *Cursor) enter(i int) bool {
 		return true
 	}
 	if c.s, c.err = c.f.Segment(i); c.err == nil {
+		if c.f.mapped != nil {
+			advise(c.f.mapped, c.s.Offset, c.s.Offset+c.s.Length, readSoon)
+		}
 		c.index, c.err = c.f.block(c.ctx, &c.s, c.s.indexPlace())
 	}
 	c.seg, c.blk = i, -1
@@ -152,7 +160,7 @@ func (c *Cursor) load() {
 	if c.ok = false; c.err != nil || c.k < 0 || c.k >= c.b.n {
 		return
 	}
-	if c.e, c.err = c.b.entry(c.k); c.err != nil {
+	if c.err = c.b.into(&c.e, c.k); c.err != nil {
 		return
 	}
 	n := len(c.b.prefix) + len(c.e.Key)

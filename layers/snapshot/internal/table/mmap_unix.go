@@ -17,5 +17,6 @@ func mapFile(f *os.File, size int64) (*mappedSource, bool) {
 	if err != nil {
 		return nil, false
 	}
+	advise(data, 0, size, readRandomly)
 	return &mappedSource{data, syscall.Munmap}, true
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 )
 
 // OpenFile opens a file of the disk: mapped into memory where the system can, else read block by
@@ -54,7 +55,7 @@ func sized(f *File, err error) func(size int64) (*File, error) {
 
 // OpenAt opens a file of which each block is read when it is wanted, and kept by nobody.
 func OpenAt(r io.ReaderAt, size int64, done func() error) (*File, error) {
-	src := &readerSource{r, done}
+	src := &readerSource{r: r, done: done, indexes: map[int64][]byte{}}
 	end := make([]byte, min(size, FooterSize))
 	tail, err := end, error(nil)
 	if _, err = r.ReadAt(end, size-int64(len(end))); err == nil {
@@ -73,19 +74,42 @@ func OpenAt(r io.ReaderAt, size int64, done func() error) (*File, error) {
 	return sized(New(tail, src))(size)
 }
 
-// readerSource reads blocks from a file.
+// indexesMax is how many indexes of segments a readerSource keeps, some 8 KiB each.
+const indexesMax = 4096
+
+// readerSource reads blocks from a file. It keeps indexes.
 type readerSource struct {
 	r    io.ReaderAt
 	done func() error
+
+	mu      sync.Mutex // guards all below
+	indexes map[int64][]byte
 }
 
 // Bytes implements Source.
 func (s *readerSource) Bytes(
 	_ context.Context, g *Segment, offset, n int64,
 ) ([]byte, bool, error) {
+	index := offset == g.Length-g.index
+	if index {
+		s.mu.Lock()
+		data := s.indexes[g.Offset]
+		s.mu.Unlock()
+		if int64(len(data)) == n && n > 0 {
+			return data, false, nil
+		}
+	}
 	data := make([]byte, n)
 	if _, err := s.r.ReadAt(data, g.Offset+offset); err != nil {
 		return nil, false, err
+	}
+	if index {
+		s.mu.Lock()
+		if len(s.indexes) >= indexesMax {
+			clear(s.indexes)
+		}
+		s.indexes[g.Offset] = data
+		s.mu.Unlock()
 	}
 	return data, false, nil
 }

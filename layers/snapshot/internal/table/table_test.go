@@ -126,22 +126,20 @@ func walk(t *testing.T, f *File, entries []Entry) {
 	c := f.Cursor(t.Context())
 	c.Seek(nil)
 	for _, want := range entries {
-		got, ok := c.Entry()
-		require.True(t, ok)
-		same(t, want, got, "forward")
+		got := c.Entry()
+		require.NotNil(t, got)
+		same(t, want, *got, "forward")
 		c.Next()
 	}
-	_, ok := c.Entry()
-	require.False(t, ok)
+	require.Nil(t, c.Entry())
 	c.SeekBefore(nil)
 	for _, want := range slices.Backward(entries) {
-		got, ok := c.Entry()
-		require.True(t, ok)
-		same(t, want, got, "backward")
+		got := c.Entry()
+		require.NotNil(t, got)
+		same(t, want, *got, "backward")
 		c.Prev()
 	}
-	_, ok = c.Entry()
-	require.False(t, ok)
+	require.Nil(t, c.Entry())
 	require.NoError(t, c.Err())
 }
 
@@ -162,22 +160,22 @@ func seek(t *testing.T, f *File, entries []Entry, key []byte) {
 		key = []byte{}
 	}
 	c.Seek(key)
-	got, ok := c.Entry()
-	require.Equal(t, i < len(entries), ok)
-	if ok {
-		same(t, entries[i], got, "seek")
+	at := c.Entry()
+	require.Equal(t, i < len(entries), at != nil)
+	if at != nil {
+		same(t, entries[i], *at, "seek")
 	}
 	c.SeekBefore(key)
-	got, ok = c.Entry()
-	require.Equal(t, i > 0, ok)
-	if ok {
-		same(t, entries[i-1], got, "seek before")
+	at = c.Entry()
+	require.Equal(t, i > 0, at != nil)
+	if at != nil {
+		same(t, entries[i-1], *at, "seek before")
 	}
 }
 
 // TestDamage flips each byte of a file, and cuts it everywhere.
 func TestDamage(t *testing.T) {
-	entries := random(rand.New(rand.NewPCG(1, 1)), 12)
+	entries := random(rand.New(rand.NewPCG(1, 1)), 25)
 	file := written(t, Meta{Length: -1, Instant: time.Unix(1, 0)}, entries...)
 	try := func(file []byte) error {
 		f, err := OpenAt(bytes.NewReader(file), int64(len(file)), func() error { return nil })
@@ -269,6 +267,46 @@ func TestShared(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, shared, n-3)
+}
+
+// counting counts the bytes that are read.
+type counting struct {
+	*bytes.Reader
+	n int
+}
+
+func (c *counting) ReadAt(p []byte, off int64) (int, error) {
+	c.n += len(p)
+	return c.Reader.ReadAt(p, off)
+}
+
+// TestBytesRead: a Find of an entry of 1 KiB reads little more than it returns, once the indexes
+// are known.
+func TestBytesRead(t *testing.T) {
+	var entries []Entry
+	for i := range 5000 {
+		key := fmt.Appendf(nil, "key %012d", i*7)
+		entries = append(entries, Entry{Key: key, Value: make([]byte, 1008)})
+	}
+	file := written(t, Meta{}, entries...)
+	in := &counting{Reader: bytes.NewReader(file)}
+	f, err := OpenAt(in, int64(len(file)), func() error { return nil })
+	require.NoError(t, err)
+	find := func(n int) {
+		for i := range n {
+			_, found, err := f.Find(t.Context(), entries[i*997%len(entries)].Key)
+			require.NoError(t, err)
+			require.True(t, found)
+		}
+	}
+	find(1000)
+	in.n = 0
+	find(1000)
+	ratio := float64(in.n) / (1000 * 1024)
+	t.Logf("%.2f bytes read for each that was asked for, %.3f written", ratio,
+		float64(len(file))/(5000*1024))
+	assert.Less(t, ratio, 5.0)
+	assert.Less(t, float64(len(file)), 1.1*5000*1024)
 }
 
 // TestNoMemory: a Find in a file that is mapped allocates nothing.
