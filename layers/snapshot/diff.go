@@ -30,6 +30,15 @@ const (
 func Diff(
 	ctx context.Context, s Store, base string, c *strictkv.Collection, o SaveOptions,
 ) (string, error) {
+	if c == nil {
+		return "", fmt.Errorf("diff: nil collection: %w", ErrInvalid)
+	}
+	return diffOf(ctx, s, base, &collection{c}, o)
+}
+
+func diffOf(
+	ctx context.Context, s Store, base string, of source, o SaveOptions,
+) (string, error) {
 	name := base
 	err := saving(ctx, s, func(in session) (err error) {
 		from, err := openOrigins(ctx, s, base)
@@ -45,7 +54,7 @@ func Diff(
 		if d.save, err = newSave(in); err != nil {
 			return err
 		}
-		if err := d.scan(ctx, c, o, d.run, strictkv.Range{KeysOnly: true}); err != nil {
+		if err := d.scan(ctx, of, o, d.run, strictkv.Range{KeysOnly: true}); err != nil {
 			return err
 		}
 		if d.content.w.Entries() == 0 {

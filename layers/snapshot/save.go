@@ -37,13 +37,20 @@ type SaveOptions struct {
 func Save(
 	ctx context.Context, s Store, c *strictkv.Collection, o SaveOptions,
 ) (string, error) {
+	if c == nil {
+		return "", fmt.Errorf("save: nil collection: %w", ErrInvalid)
+	}
+	return saveOf(ctx, s, &collection{c}, o)
+}
+
+func saveOf(ctx context.Context, s Store, from source, o SaveOptions) (string, error) {
 	var name string
 	err := saving(ctx, s, func(in session) error {
 		w, err := newSave(in)
 		if err != nil {
 			return err
 		}
-		err = w.scan(ctx, c, o, func(items iter.Seq2[strictkv.Item, error], _ reader) error {
+		err = w.scan(ctx, from, o, func(items iter.Seq2[strictkv.Item, error], _ reader) error {
 			for item, err := range items {
 				if err == nil {
 					err = w.put(item)
@@ -127,31 +134,65 @@ func (w *save) publishOrigin(name string) error {
 // reader reads a key of the collection that is scanned, at the scan's instant if there is one.
 type reader func(key []byte) (strictkv.Item, error)
 
-// scan gives f the keys of a collection, from its beginning in each run.
+// sight is a look at what is saved: f is given the keys, from the beginning in each run.
+type sight func(iter.Seq2[strictkv.Item, error], reader) error
+
 func (w *save) scan(
-	ctx context.Context, c *strictkv.Collection, o SaveOptions,
-	f func(iter.Seq2[strictkv.Item, error], reader) error, r strictkv.Range,
+	ctx context.Context, from source, o SaveOptions, f sight, r strictkv.Range,
 ) error {
-	if c == nil {
-		return fmt.Errorf("nil collection: %w", ErrInvalid)
-	}
-	if w.itemWise = o.ItemWise; o.ItemWise {
-		if err := w.restart(); err != nil {
-			return err
-		}
-		return f(c.Items(ctx, r), func(key []byte) (strictkv.Item, error) {
-			return c.ReadItem(ctx, key)
-		})
-	}
 	attempts := o.Attempts
 	if attempts == 0 {
 		attempts = DefaultAttempts
 	}
-	err := c.DB().View(ctx, func(tx *strictkv.Tx) error {
+	w.itemWise = o.ItemWise
+	for range attempts {
+		if err := from.prepare(ctx); err != nil {
+			return err
+		}
+		var err error
+		if o.ItemWise {
+			err = w.itemWisely(ctx, from, f, r)
+		} else {
+			err = w.atOnce(ctx, from, f, r, attempts)
+		}
+		if err != nil {
+			return err
+		}
+		if settled, err := from.settled(ctx); settled || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("collections went on appearing through %d attempts: %w", attempts,
+		strictkv.ErrConflict)
+}
+
+func (w *save) itemWisely(
+	ctx context.Context, from source, f sight, r strictkv.Range,
+) error {
+	if err := w.restart(); err != nil {
+		return err
+	}
+	return f(from.items(ctx, r), func(key []byte) (strictkv.Item, error) {
+		c, key, err := from.place(key)
+		if err != nil {
+			return strictkv.Item{}, err
+		}
+		return c.ReadItem(ctx, key)
+	})
+}
+
+func (w *save) atOnce(
+	ctx context.Context, from source, f sight, r strictkv.Range, attempts int,
+) error {
+	err := from.handle().View(ctx, func(tx *strictkv.Tx) error {
 		if err := w.restart(); err != nil {
 			return err
 		}
-		return f(tx.Scan(c, r), func(key []byte) (strictkv.Item, error) {
+		return f(from.scan(tx, r), func(key []byte) (strictkv.Item, error) {
+			c, key, err := from.place(key)
+			if err != nil {
+				return strictkv.Item{}, err
+			}
 			return tx.ReadItem(c, key)
 		})
 	}, strictkv.MaxAttempts(attempts))

@@ -171,6 +171,45 @@ func TestDiffOnChanges(t *testing.T) {
 	}
 }
 
+// TestDatabase saves whole databases, with collections in collections, and names of any bytes.
+func TestDatabase(t *testing.T) {
+	s, r := snapshot.Dir(t.TempDir()), rand.New(rand.NewPCG(5, 5))
+	db, _ := database(t)
+	want := map[string]string{}
+	name, err := snapshot.SaveDB(t.Context(), s, db, snapshot.SaveOptions{})
+	require.NoError(t, err)
+	for step := range 12 {
+		for range 20 {
+			path := [][]byte{[]byte(hostile(r))[:1]}
+			c := db.Collection(path[0])
+			for range r.IntN(3) {
+				path = append(path, []byte(hostile(r))[:1])
+				c = c.Collection(path[len(path)-1])
+			}
+			k, v := hostile(r), hostile(r)
+			require.NoError(t, c.Write(t.Context(), []byte(k), []byte(v)))
+			want[string(snapshot.DatabaseKey(path, []byte(k)))] = v
+			back, key, err := snapshot.ParseDatabaseKey(snapshot.DatabaseKey(path, []byte(k)))
+			require.NoError(t, err)
+			require.Equal(t, path, back)
+			require.Equal(t, k, string(key))
+		}
+		o := snapshot.SaveOptions{ItemWise: step%2 == 1}
+		name, err = snapshot.DiffDB(t.Context(), s, name, db, o)
+		require.NoError(t, err)
+		check(t, r, open(t, s, name), want)
+	}
+	anew, err := snapshot.SaveDB(t.Context(), s, db, snapshot.SaveOptions{})
+	require.NoError(t, err)
+	compact, err := snapshot.Compact(t.Context(), s, name)
+	require.NoError(t, err)
+	assert.Equal(t, anew, compact)
+	for _, bad := range []string{"", "a", "a\x00\x01", "\x00\x00k", "a\x00\x02", "\x00\x01"} {
+		_, _, err := snapshot.ParseDatabaseKey([]byte(bad))
+		require.ErrorIs(t, err, snapshot.ErrInvalid, "%q", bad)
+	}
+}
+
 // TestMissingBase names the file that is missing.
 func TestMissingBase(t *testing.T) {
 	s := snapshot.Dir(t.TempDir())
