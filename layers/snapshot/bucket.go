@@ -97,16 +97,24 @@ func (b *bucket) put(ctx context.Context, name string, data []byte) (at backend.
 		if !errors.Is(err, backend.ErrPrecondition) {
 			return at, err
 		}
-		o, gerr := b.get(ctx, name)
-		if errors.Is(gerr, backend.ErrNotFound) {
-			c = backend.IfAbsent()
-		} else if gerr != nil {
-			return at, gerr
-		} else {
-			c = backend.IfVersion(o.Version)
+		if c, err = b.state(ctx, name); err != nil {
+			return at, err
 		}
 	}
 	return at, err
+}
+
+// state is the condition that an object is as it is now. It needs no leave to read it.
+func (b *bucket) state(ctx context.Context, name string) (c backend.Condition, err error) {
+	var page backend.Page
+	err = try(ctx, func() error {
+		page, err = b.in.List(ctx, backend.ListOptions{Prefix: name, Limit: 1})
+		return err
+	})
+	if len(page.Objects) > 0 && page.Objects[0].Name == name {
+		return backend.IfVersion(page.Objects[0].Version), err
+	}
+	return backend.IfAbsent(), err
 }
 
 func (b *bucket) open(ctx context.Context, kind, id string) (*table.File, error) {

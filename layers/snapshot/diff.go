@@ -23,8 +23,8 @@ const (
 // Diff saves how a collection differs from a snapshot of it as a layer on that, and returns the
 // layer's name; that of the base if it does not differ. It lists the collection, twice, and reads
 // only keys whose objects have changed since the base was saved, as far as the base is of Save,
-// Diff or Compact; of what With or Build have made it reads all. All keys are as they were at one
-// instant, unless SaveOptions.ItemWise allows less.
+// Diff or Compact; of what With or Build have made it reads all. Values that the base has are not
+// read. All keys are as they were at one instant, unless SaveOptions.ItemWise allows less.
 //
 // Errors: those of Open for the base, ErrInvalid for one with LayersMax layers, and those of Save.
 func Diff(
@@ -82,43 +82,42 @@ type diff struct {
 // change is a key that has, or may have, changed.
 type change struct {
 	strictkv.Item
-	had    *table.Entry // in the base; nil if it had no value there
-	listed bool         // it has one now, or had when it was listed
+	had    bool // it has a value in the base
+	listed bool // it has one now, or had when it was listed
 }
 
 func (d *diff) run(items iter.Seq2[strictkv.Item, error], read reader) error {
 	d.read, d.length, d.changes = read, d.from.files[0].Length, nil
-	base := d.from.merged(d.ctx, false)
-	base.seek(nil)
+	base := d.from.states(d.ctx)
 	for item, err := range items {
 		if err != nil {
 			return err
 		}
-		if err := d.gone(base, item.Key); err != nil {
+		if err := d.missing(base, item.Key); err != nil {
 			return err
 		}
+		had, same := false, false
 		if e := base.entry(); e != nil && bytes.Equal(e.Key, item.Key) {
+			state := kept(item.State)
+			had = !e.Deleted
+			same = had && state != nil && bytes.Equal(base.kept(), state)
 			base.next()
 		}
-		had, state, err := d.from.find(d.ctx, item.Key)
-		if err != nil {
-			return err
-		}
-		if had != nil && state == item.State && state != (strictkv.State{}) {
+		if same {
 			continue
 		}
 		if err := d.add(change{item, had, true}); err != nil {
 			return err
 		}
 	}
-	if err := d.gone(base, nil); err != nil {
+	if err := d.missing(base, nil); err != nil {
 		return err
 	}
 	return d.flush()
 }
 
-// gone deletes the keys of the base before one that is listed; nil is all that are left.
-func (d *diff) gone(base *merge, before []byte) error {
+// missing deletes the keys of the base before one that is listed; nil is all that are left.
+func (d *diff) missing(base *states, before []byte) error {
 	for ; ; base.next() {
 		e := base.entry()
 		if e == nil || before != nil && bytes.Compare(e.Key, before) >= 0 {
@@ -127,7 +126,7 @@ func (d *diff) gone(base *merge, before []byte) error {
 		if e.Deleted {
 			continue
 		}
-		if err := d.add(change{strictkv.Item{Key: e.Key}, new(*e), false}); err != nil {
+		if err := d.add(change{strictkv.Item{Key: e.Key}, true, false}); err != nil {
 			return err
 		}
 	}
@@ -170,16 +169,11 @@ func (d *diff) flush() error {
 }
 
 func (d *diff) write(c change) error {
-	switch {
-	case !c.listed && c.had == nil:
-		return nil
-	case !c.listed:
-		d.length--
-		return d.content.w.Add(table.Entry{Key: c.Key, Deleted: true})
-	case c.had == nil:
-		d.length++
-	case bytes.Equal(c.had.Value, c.Value) && c.had.Time().Equal(c.Expires):
-		return d.seen(c.Item)
+	if d.length += presence(c.listed) - presence(c.had); c.listed {
+		return d.put(c.Item)
 	}
-	return d.put(c.Item)
+	if c.had {
+		return d.gone(c.Key)
+	}
+	return nil
 }

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -105,12 +104,27 @@ func (w *save) put(item strictkv.Item) error {
 	return w.seen(item)
 }
 
-// seen notes the State of a key's object.
+// stateKept is how many bytes of a State are kept: what a chance has to hit for a change to go
+// unseen, of one key, is 1 in 2^64.
+const stateKept = 8
+
+// seen notes the State of a key's object, in an origin that has the keys of the content.
 func (w *save) seen(item strictkv.Item) error {
-	if item.State == (strictkv.State{}) {
+	return w.origin.w.Add(table.Entry{Key: item.Key, Value: kept(item.State)})
+}
+
+// kept is what an origin has of a State: nothing of the zero State.
+func kept(s strictkv.State) []byte {
+	if s == (strictkv.State{}) {
 		return nil
 	}
-	return w.origin.w.Add(table.Entry{Key: item.Key, Value: item.State[:]})
+	return bytes.Clone(s[:stateKept])
+}
+
+// gone adds the deletion of a key.
+func (w *save) gone(key []byte) error {
+	e := table.Entry{Key: key, Deleted: true}
+	return errors.Join(w.content.w.Add(e), w.origin.w.Add(e))
 }
 
 // publish makes content and origin be there. Without its origin, content is as good, but that a
@@ -290,18 +304,10 @@ func Compact(ctx context.Context, s Store, name string) (string, error) {
 			return err
 		}
 		w.instant, w.itemWise = o.instant, o.itemWise
-		for item, err := range o.Scan(ctx, strictkv.Range{}) {
-			if err != nil {
-				return err
-			}
-			if _, item.State, err = o.find(ctx, item.Key); err == nil {
-				err = w.put(item)
-			}
-			if err != nil {
-				return err
-			}
+		if err := o.compact(ctx, w); err != nil {
+			return err
 		}
-		if name, err = w.content.publish(table.Meta{Length: -1}); err != nil || !o.told {
+		if name, err = w.content.publish(table.Meta{Length: -1}); err != nil || o.of[0] == nil {
 			return err
 		}
 		return w.publishOrigin(name)
@@ -310,62 +316,4 @@ func Compact(ctx context.Context, s Store, name string) (string, error) {
 		return "", fmt.Errorf("compact: %w", err)
 	}
 	return name, nil
-}
-
-// origins are a snapshot and the origins of its files.
-type origins struct {
-	*Snapshot
-	of   []*table.File // of each file, nil if it has none
-	told bool          // the top one has one
-}
-
-func openOrigins(ctx context.Context, s Store, name string) (*origins, error) {
-	snap, err := Open(ctx, s, name)
-	if err != nil {
-		return nil, err
-	}
-	o := &origins{Snapshot: snap}
-	for i, f := range snap.files {
-		x, err := s.open(ctx, kindOrigin, hex.EncodeToString(f.Name[:]))
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return nil, errors.Join(err, o.close())
-		}
-		o.of = append(o.of, x)
-		o.told = o.told || i == 0 && x != nil
-	}
-	return o, nil
-}
-
-func (o *origins) close() error {
-	err := o.Close()
-	for _, f := range o.of {
-		if f != nil {
-			err = errors.Join(err, f.Close())
-		}
-	}
-	return err
-}
-
-// find is the entry of a key, if it has a value, and the State that its object had with that. The
-// origin of a file tells States of its own keys, and of those below that have the same value still.
-func (o *origins) find(ctx context.Context, key []byte) (*table.Entry, strictkv.State, error) {
-	var s strictkv.State
-	e, layer, found, err := findIn(ctx, o.files, key)
-	if err != nil || !found || e.Deleted {
-		return nil, s, err
-	}
-	for i := 0; i <= layer; i++ {
-		if o.of[i] == nil {
-			continue
-		}
-		x, found, err := o.of[i].Find(ctx, key)
-		if err != nil {
-			return nil, s, err
-		}
-		if found {
-			copy(s[:], x.Value)
-			break
-		}
-	}
-	return &e, s, nil
 }

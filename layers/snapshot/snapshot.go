@@ -159,7 +159,11 @@ func presence(is bool) int64 {
 // the keys in order, and as many as it says. Errors: ErrCorrupt, and the store's.
 func (s *Snapshot) Verify(ctx context.Context) error {
 	for _, f := range s.files {
-		if err := f.Verify(ctx); err != nil {
+		err := f.Verify(ctx)
+		if err == nil {
+			err = s.verifyOrigin(ctx, f)
+		}
+		if err != nil {
 			return fmt.Errorf("verify: %w", err)
 		}
 	}
@@ -175,6 +179,14 @@ func (s *Snapshot) Verify(ctx context.Context) error {
 			s.files[0].Length)
 	}
 	return nil
+}
+
+func (s *Snapshot) verifyOrigin(ctx context.Context, f *table.File) error {
+	o, err := openOrigin(ctx, s.store, f)
+	if o == nil || err != nil {
+		return err
+	}
+	return errors.Join(o.Verify(ctx), o.Close())
 }
 
 // Scan yields the keys of a range in its order, with their values and when these expire; Version
