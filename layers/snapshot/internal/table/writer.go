@@ -96,7 +96,19 @@ func (w *Writer) cuts(key []byte, size int) bool {
 		return false
 	}
 	chance := uint64(size) << 32 / (segmentSize - segmentMin)
-	return w.content >= segmentMax || uint64(crc32.Checksum(key, castagnoli)) < chance
+	return w.content >= segmentMax || scatter(key)>>32 < chance
+}
+
+// scatter is a number that a key decides, and hardly another one: FNV-1a, and the last steps of
+// MurmurHash3, without which keys that follow each other have numbers that do so too.
+func scatter(key []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for _, b := range key {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
 }
 
 func (w *Writer) endBlock() {
