@@ -93,13 +93,16 @@ its own.`,
 				if err != nil {
 					return err
 				}
-				return a.print(info, "%s: %d keys in %d layers\n", info.Name, info.Keys, info.Layers)
+				return a.print(info, "%s: %d keys in %d layers\n", info.Name, info.Keys,
+					info.Layers)
 			})
 		})
 	})
 	r.flags(c, true)
-	c.Flags().BoolVar(&o.Incremental, "incremental", false, "save what has changed since the last one")
-	c.Flags().BoolVar(&o.Save.ItemWise, "item-wise", false, "take each key at an instant of its own")
+	c.Flags().BoolVar(&o.Incremental, "incremental", false,
+		"save what has changed since the last one")
+	c.Flags().BoolVar(&o.Save.ItemWise, "item-wise", false,
+		"take each key at an instant of its own")
 	return c
 }
 

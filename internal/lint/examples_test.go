@@ -14,8 +14,8 @@ const whyExample = "an example is what a user reads first, and it is run"
 // usersPackages are those that a user's program calls.
 var usersPackages = []string{
 	".", "cache", "backend/azure", "backend/bucketurl", "backend/folder", "backend/gcs",
-	"backend/memory", "backend/pebble", "backend/pebble/pebbleurl", "backend/s3", "layers/otelkv",
-	"layers/queue", "layers/tuple", "layers/typed",
+	"backend/memory", "backend/pebble", "backend/pebble/pebbleurl", "backend/s3", "layers/backup",
+	"layers/otelkv", "layers/queue", "layers/snapshot", "layers/tuple", "layers/typed",
 	"layers/typed/cbor", "layers/typed/protobuf",
 }
 

@@ -184,6 +184,10 @@ var directions = []row{
 	{"internal/check/system", nil, "it holds tests alone"},
 	{"internal/check/modules", nil, "it holds tests alone"},
 
+	{"layers/backup", []string{
+		".", "backend", "layers/snapshot", "golang.org/x/sync", "filippo.io/age",
+		"github.com/klauspost/compress",
+	}, "a backup is a snapshot, sealed, in a list"},
 	{"layers/otelkv", []string{
 		".", "backend", "layers/otelkv/internal/instrument", "go.opentelemetry.io/otel",
 	}, "a layer stands on the public API alone, and where its data go is the program's choice"},
@@ -218,7 +222,7 @@ var directions = []row{
 	}, "a page shows what users see, and what it needs of the web is in Go"},
 	{"cmd/strictkv", []string{
 		".", "backend", "backend/bucketurl", "backend/pebble/pebbleurl", "cmd/strictkv/...",
-		"internal/keytext", prober,
+		"internal/keytext", prober, "layers/backup", "filippo.io/age",
 		"internal/dump", "internal/activity", "internal/loopback", "github.com/spf13/cobra",
 		"golang.org/x/term", "github.com/schollz/progressbar/v3",
 	}, "an operator's tool stands on what users see; what it prints and reads is in packages"},
@@ -235,7 +239,7 @@ var directions = []row{
 		"benchmarks/...", "internal/history", "testing", "github.com/HdrHistogram/hdrhistogram-go",
 		"gonum.org/v1/plot", "golang.org/x/sync", "golang.org/x/term",
 		"github.com/schollz/progressbar/v3",
-		"testing/synctest", "layers/...",
+		"testing/synctest", "layers/...", "github.com/cockroachdb/pebble/v2", "golang.org/x/sys",
 	}, public...), "a benchmark measures what users see; virtual time is package testing's"},
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/strictkv/strictkv/layers/snapshot"
 )
 
-// The errors of this package, to be matched by errors.Is. Those of the database, of package snapshot
-// and of the backend come back as well.
+// The errors of this package, to be matched by errors.Is. Those of the database, of package
+// snapshot and of the backend come back as well.
 var (
 	// ErrNotFound: there is no backup of that name. Don't retry.
 	ErrNotFound = errors.New("no such backup")
@@ -29,7 +29,8 @@ var (
 	ErrOther = errors.New("keys have another value")
 )
 
-// LayersMax is how many incremental backups stand upon a full one: the next one is merged with them.
+// LayersMax is how many incremental backups stand upon a full one: the next one is merged with
+// them.
 const LayersMax = 30
 
 // Options configures a Repository.

@@ -150,7 +150,8 @@ func TestRestoreNeverOverwrites(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, info.Keys, report.Present)
 	for _, key := range []string{"ends", "mine"} {
-		require.NoError(t, db.Collection([]byte("b")).Write(t.Context(), []byte(key), []byte("mine")))
+		c := db.Collection([]byte("b"))
+		require.NoError(t, c.Write(t.Context(), []byte(key), []byte("mine")))
 	}
 	report, err = repo.Restore(t.Context(), "", db, backup.RestoreOptions{Resume: true})
 	require.ErrorIs(t, err, backup.ErrOther)

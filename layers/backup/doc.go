@@ -1,6 +1,6 @@
-// Package backup keeps backups of databases in a bucket or a directory: of one instant each, full or
-// incremental, compressed and encrypted if wanted. They are snapshots of package layers/snapshot,
-// with a list of them.
+// Package backup keeps backups of databases in a bucket or a directory: of one instant each, full
+// or incremental, compressed and encrypted if wanted. They are snapshots of package
+// layers/snapshot, with a list of them.
 //
 //	r, err := backup.Open(target, backup.Options{})
 //	info, err := r.Backup(ctx, db, backup.BackupOptions{Incremental: true})

@@ -31,7 +31,7 @@ func example() (*strictkv.DB, *backup.Repository) {
 }
 
 func ExampleOpen() {
-	_, err := backup.Open(memory.New(), backup.Options{}) // or the part of a bucket of another cloud
+	_, err := backup.Open(memory.New(), backup.Options{}) // or a bucket of another cloud
 	fmt.Println(err)
 	// Output: <nil>
 }

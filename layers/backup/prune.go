@@ -55,16 +55,16 @@ func (r Rule) Kept(all []Info) (kept []Info) {
 // PruneOptions configures a Prune.
 type PruneOptions struct {
 	Rule Rule
-	// DryRun removes nothing, and tells what would be. GC says how long data are kept that no backup
-	// has; its Keep and DryRun are the Prune's.
+	// DryRun removes nothing, and tells what would be. GC says how long data are kept that no
+	// backup has; its Keep and DryRun are the Prune's.
 	DryRun bool
 	GC     snapshot.GCOptions
 }
 
 // Prune removes the backups that a rule does not keep, and then the data that no backup needs, once
 // they are a day old. It can be stopped at any time, and called again. It returns what was removed.
-// While a backup is under way, data are left: snapshot.ErrBusy; so they are for a day after a process
-// that made one has died. Other errors: ErrKey, and the store's.
+// While a backup is under way, data are left: snapshot.ErrBusy; so they are for a day after a
+// process that made one has died. Other errors: ErrKey, and the store's.
 func (r *Repository) Prune(ctx context.Context, o PruneOptions) (removed []Info, err error) {
 	all, err := r.List(ctx)
 	if err != nil {

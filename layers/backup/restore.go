@@ -120,7 +120,8 @@ func (x *restoring) empty() error {
 	}
 	for name, err := range names {
 		if err == nil {
-			err = fmt.Errorf("the database is %w: there is the collection %.100q", ErrNotEmpty, name)
+			err = fmt.Errorf("the database is %w: it has the collection %.100q", ErrNotEmpty,
+				name)
 		}
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // Copy copies a snapshot, with all that it is a layer on, from one store to another, and compares
-// every byte with its hash on the way: to read one that is in a bucket from a local disk, or to keep
-// one elsewhere. What is there already is not copied again. Errors: those of Open and Save.
+// every byte with its hash on the way: to read one that is in a bucket from a local disk, or to
+// keep one elsewhere. What is there already is not copied again. Errors: those of Open and Save.
 func Copy(ctx context.Context, to, from Store, name string) error {
 	snap, err := Open(ctx, from, name)
 	if err != nil {

@@ -18,7 +18,8 @@ type GCOptions struct {
 	// Keep are names of snapshots. What they are layers on is kept as well.
 	Keep []string
 	// Age keeps also what was saved not longer ago than that, by the store's clock, so that nothing
-	// goes that was saved after Keep was made up; 0 is DefaultAge, and less than 0 keeps Keep alone.
+	// goes that was saved after Keep was made up; 0 is DefaultAge, and less than 0 keeps Keep
+	// alone.
 	Age time.Duration
 	// DryRun removes nothing, and tells what would be.
 	DryRun bool

@@ -78,7 +78,8 @@ var (
 	ErrFormat = table.ErrFormat
 	// ErrInvalid: an argument is not allowed. It is strictkv.ErrInvalid. Don't retry.
 	ErrInvalid = backend.ErrInvalid
-	// ErrBusy: a GC does not run beside a save, nor a save beside a GC. Nothing was done; try later.
+	// ErrBusy: a GC does not run beside a save, nor a save beside a GC. Nothing was done; try
+	// later.
 	ErrBusy = errors.New("a save or a GC is under way")
 )
 

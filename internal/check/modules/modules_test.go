@@ -67,7 +67,8 @@ func TestNested(t *testing.T) {
 	modules := nested(t)
 	assert.Equal(t,
 		[]string{
-			"backend/pebble", "benchmarks", "cmd/strictkv", "layers/otelkv", "layers/typed/cbor",
+			"backend/pebble", "benchmarks", "cmd/strictkv", "layers/backup", "layers/otelkv",
+			"layers/typed/cbor",
 		}, modules)
 	if raced.Enabled() {
 		return // .ci/run looks for races in each module by itself

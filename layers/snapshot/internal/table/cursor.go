@@ -182,7 +182,8 @@ func (f *File) Verify(ctx context.Context) error {
 			return err
 		}
 		if s.Offset != offset || s.ordinal != ordinal {
-			return fmt.Errorf("%w: segment %d of %x is not where it should be", ErrCorrupt, i, f.Name)
+			return fmt.Errorf("%w: segment %d of %x is not where it should be", ErrCorrupt, i,
+				f.Name)
 		}
 		_, raw, err := f.Raw(ctx, i)
 		if err != nil {
