@@ -40,7 +40,7 @@ var known = map[string]string{
 	"folder": modulePath + "/backend/folder", "memory": modulePath + "/backend/memory",
 	"gcs": modulePath + "/backend/gcs", "azure": modulePath + "/backend/azure",
 	"s3": modulePath + "/backend/s3", "simulated": modulePath + "/backend/simulated",
-	"queue":   modulePath + "/layers/queue", "snapshot": modulePath + "/layers/snapshot",
+	"queue": modulePath + "/layers/queue", "snapshot": modulePath + "/layers/snapshot",
 	"gcstest": modulePath + "/backend/gcs/gcstest",
 	"tuple":   modulePath + "/layers/tuple", "typed": modulePath + "/layers/typed",
 }

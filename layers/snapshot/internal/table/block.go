@@ -63,7 +63,8 @@ const (
 // block is a sorted run of entries, in which each is a restart point: a key is found by bisection.
 //
 //	entries | offsets of them | prefix of all keys | its length (2) | their number (4) | CRC32C
-//(4)
+//
+// (4)
 //
 // An entry is the length of its key behind the prefix, that of its value with two flags, when it
 // expires if the flag says so, the key behind the prefix, and the value.
