@@ -117,6 +117,7 @@ func TestLean(t *testing.T) {
 	for _, program := range [][2]string{
 		{".", "./examples/analytics"}, {".", "./examples/bank"}, {".", "./examples/settings"},
 		{".", "./examples/queue"}, {".", "./examples/service"}, {".", "./examples/sweep"},
+		{".", "./examples/smalldata"},
 		{"benchmarks", "./roundtrips"},
 	} {
 		_, theirs := deps(t, program[0], program[1])
