@@ -38,7 +38,7 @@ type GCReport struct {
 // in a bucket, reads fail. It can be stopped at any time, and called again.
 //
 // A GC and a save exclude each other: ErrBusy. The announcement of one whose process has died
-// counts for 24 hours. A name in Keep that is not there is ErrNotFound, and nothing is removed.
+// counts for 24 hours; after 12 hours a GC ends with ErrBusy, to be called again. A name in Keep that is not there is ErrNotFound, and nothing is removed.
 // Other errors: ErrInvalid, ErrNoBase, ErrCorrupt, the store's, and ctx's.
 func GC(ctx context.Context, s Store, o GCOptions) (r GCReport, err error) {
 	now, done, err := s.exclude(ctx)
@@ -51,7 +51,7 @@ func GC(ctx context.Context, s Store, o GCOptions) (r GCReport, err error) {
 	}
 	g := &gc{
 		Store: s, o: o, before: now.Add(-o.Age),
-		keep: map[string]bool{}, parts: map[string]bool{},
+		keep: map[string]bool{}, parts: map[string]bool{}, started: time.Now(),
 	}
 	if o.Age < 0 {
 		g.before = now.Add(staleAfter) // all
@@ -69,7 +69,12 @@ type gc struct {
 	keep   map[string]bool // names of snapshots
 	parts  map[string]bool // of those
 	report GCReport
+
+	started time.Time
 }
+
+// gcMax is how long a GC goes on: well before a save would take it for dead.
+const gcMax = staleAfter / 2
 
 func (g *gc) run(ctx context.Context) error {
 	all, err := g.list(ctx, kindContent)
@@ -156,6 +161,9 @@ func (g *gc) sweep(ctx context.Context, kind string) error {
 		}
 		if keep {
 			continue
+		}
+		if time.Since(g.started) > gcMax {
+			return fmt.Errorf("it has worked for %v: call it again: %w", gcMax, ErrBusy)
 		}
 		if !g.o.DryRun {
 			if err := g.remove(ctx, kind, x); err != nil {

@@ -158,6 +158,9 @@ func (w *save) scan(
 	if attempts == 0 {
 		attempts = DefaultAttempts
 	}
+	if attempts < 0 {
+		return fmt.Errorf("%d attempts: %w", attempts, ErrInvalid)
+	}
 	w.itemWise = o.ItemWise
 	for range attempts {
 		if err := from.prepare(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -230,10 +231,13 @@ func TestMissingBase(t *testing.T) {
 	require.ErrorContains(t, err, base)
 }
 
+var instants = flag.Int("snapshot.instants", 60, "snapshots that TestOneInstant takes")
+
 // TestOneInstant: a snapshot taken while others move amounts between keys has the right sum, or is
 // none.
 func TestOneInstant(t *testing.T) {
-	const accounts, writers, snapshots = 8, 8, 150
+	const accounts, writers = 8, 8
+	snapshots := *instants
 	db, c := database(t)
 	for i := range accounts {
 		require.NoError(t, c.Write(t.Context(), []byte{byte('a' + i)}, amount(100)))

@@ -212,6 +212,19 @@ func TestLastCounts(t *testing.T) {
 	}
 }
 
+func second(_ string, err error) error { return err }
+
+// FuzzDatabaseKey: what is parsed is what would be made.
+func FuzzDatabaseKey(f *testing.F) {
+	f.Add(snapshot.DatabaseKey([][]byte{[]byte("a"), {0}}, []byte("k")))
+	f.Fuzz(func(t *testing.T, k []byte) {
+		path, key, err := snapshot.ParseDatabaseKey(k)
+		if err == nil {
+			require.Equal(t, k, snapshot.DatabaseKey(path, key))
+		}
+	})
+}
+
 func TestRefusals(t *testing.T) {
 	ctx := context.Background()
 	for _, s := range stores(t) {
@@ -230,8 +243,14 @@ func TestRefusals(t *testing.T) {
 		for _, err := range snap.Scan(ctx, strictkv.Range{Limit: -1}) {
 			require.ErrorIs(t, err, snapshot.ErrInvalid)
 		}
-		_, err = snapshot.Save(ctx, s, nil, snapshot.SaveOptions{})
-		require.ErrorIs(t, err, snapshot.ErrInvalid)
+		_, c := database(t)
+		for _, err := range []error{
+			second(snapshot.Save(ctx, s, nil, snapshot.SaveOptions{})),
+			second(snapshot.Diff(ctx, s, name, nil, snapshot.SaveOptions{})),
+			second(snapshot.Save(ctx, s, c, snapshot.SaveOptions{Attempts: -1})),
+		} {
+			require.ErrorIs(t, err, snapshot.ErrInvalid)
+		}
 		layer, err := snap.With([]byte("x"), nil).Save(ctx)
 		require.NoError(t, err)
 		same, err := snap.With([]byte("a"), []byte("b")).Without([]byte("y")).Save(ctx)
