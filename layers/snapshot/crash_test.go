@@ -244,6 +244,13 @@ func TestFlips(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, data, 0o600))
 	}
 	require.NoError(t, try())
+
+	data, err := os.ReadFile(filepath.Join(path, base+".snap"))
+	require.NoError(t, err)
+	other := strings.Repeat("ab", 32)
+	require.NoError(t, os.WriteFile(filepath.Join(path, other+".snap"), data, 0o600))
+	_, err = snapshot.Open(t.Context(), s, other)
+	require.ErrorIs(t, err, snapshot.ErrCorrupt, "it is whole, and has the name of another")
 }
 
 const childEnv = "STRICTKV_SNAPSHOT_CHILD"
