@@ -43,7 +43,7 @@ func run(out io.Writer, file, dir string, records int) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	var rows io.Reader = madeUp(records)
+	rows := madeUp(records)
 	if file != "" {
 		f, err := os.Open(file)
 		if err != nil {

@@ -2,7 +2,6 @@ package backup_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -301,7 +300,7 @@ func TestRestoreGoesOn(t *testing.T) {
 			}
 		},
 	})
-	require.True(t, errors.Is(err, context.Canceled), "%v", err)
+	require.ErrorIs(t, err, context.Canceled)
 	_, err = repo.Restore(t.Context(), "", into, backup.RestoreOptions{})
 	require.ErrorIs(t, err, backup.ErrNotEmpty)
 	r, err := repo.Restore(t.Context(), "", into, backup.RestoreOptions{Resume: true})

@@ -65,7 +65,7 @@ func ExampleSave() {
 func ExampleDir() {
 	dir, err := os.MkdirTemp("", "example")
 	must(err)
-	defer os.RemoveAll(dir)
+	defer func() { must(os.RemoveAll(dir)) }()
 	users, _ := example()
 	s := snapshot.Dir(dir)
 	name, err := snapshot.Save(ctx, s, users, snapshot.SaveOptions{})
@@ -180,7 +180,7 @@ func ExampleCopy() {
 	defer snap.Close()
 	dir, err := os.MkdirTemp("", "example")
 	must(err)
-	defer os.RemoveAll(dir)
+	defer func() { must(os.RemoveAll(dir)) }()
 	must(snapshot.Copy(ctx, snapshot.Dir(dir), bucket, snap.Name()))
 	local, err := snapshot.Open(ctx, snapshot.Dir(dir), snap.Name())
 	must(err)

@@ -266,7 +266,7 @@ func (s *Snapshot) Save(ctx context.Context) (string, error) {
 // change is by how much an entry atop of the files changes the number of keys, and whether it
 // changes anything.
 func (s *Snapshot) change(ctx context.Context, e table.Entry) (by int64, changed bool, err error) {
-	below, _, found, err := findIn(ctx, s.files, e.Key)
+	below, found, err := findIn(ctx, s.files, e.Key)
 	if err != nil {
 		return 0, false, err
 	}

@@ -128,7 +128,7 @@ func (s *Snapshot) Get(ctx context.Context, key []byte) ([]byte, error) {
 	e, found := s.changes.find(key)
 	if !found {
 		var err error
-		if e, _, found, err = findIn(ctx, s.files, key); err != nil {
+		if e, found, err = findIn(ctx, s.files, key); err != nil {
 			return nil, fmt.Errorf("get %.100q: %w", key, err)
 		}
 	}
@@ -141,13 +141,13 @@ func (s *Snapshot) Get(ctx context.Context, key []byte) ([]byte, error) {
 // findIn finds a key in the first file that has it, or its deletion.
 func findIn(
 	ctx context.Context, files []*table.File, key []byte,
-) (e table.Entry, layer int, found bool, err error) {
-	for i, f := range files {
+) (e table.Entry, found bool, err error) {
+	for _, f := range files {
 		if e, found, err = f.Find(ctx, key); found || err != nil {
-			return e, i, found, err
+			return e, found, err
 		}
 	}
-	return e, len(files), false, nil
+	return e, false, nil
 }
 
 // Len is how many keys have a value. It costs nothing, but a Get for each change of With and
@@ -158,7 +158,7 @@ func (s *Snapshot) Len(ctx context.Context) (int64, error) {
 		return 0, s.err
 	}
 	for e := s.changes.first(nil); e != nil; e = e.next(s.changes) {
-		below, _, found, err := findIn(ctx, s.files, e.Key)
+		below, found, err := findIn(ctx, s.files, e.Key)
 		if err != nil {
 			return 0, fmt.Errorf("len: %w", err)
 		}
