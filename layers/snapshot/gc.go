@@ -38,8 +38,9 @@ type GCReport struct {
 // in a bucket, reads fail. It can be stopped at any time, and called again.
 //
 // A GC and a save exclude each other: ErrBusy. The announcement of one whose process has died
-// counts for 24 hours; after 12 hours a GC ends with ErrBusy, to be called again. A name in Keep that is not there is ErrNotFound, and nothing is removed.
-// Other errors: ErrInvalid, ErrNoBase, ErrCorrupt, the store's, and ctx's.
+// counts for 24 hours; after 12 hours a GC ends with ErrBusy, to be called again. A name in Keep
+// that is not there is ErrNotFound, and nothing is removed. Other errors: ErrInvalid, ErrNoBase,
+// ErrCorrupt, the store's, and ctx's.
 func GC(ctx context.Context, s Store, o GCOptions) (r GCReport, err error) {
 	now, done, err := s.exclude(ctx)
 	if err != nil {
