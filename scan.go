@@ -3,11 +3,14 @@ package strictkv
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"iter"
 	"time"
 
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/txid"
@@ -44,6 +47,29 @@ type Item struct {
 	// Expires is when the value expires, if ExpireAt was given; else, or if keys alone were wanted,
 	// it is zero.
 	Expires time.Time
+	// State tells states of the key's object apart, and scans alone tell it.
+	State State
+}
+
+// State tells states of the object of a key apart, by what a listing of the store shows, so that
+// a scan for keys alone costs no read for it. While the key has the same State, it has the same
+// value, unless that expires; a new State need not mean a new value, as a Version does, since an
+// object is written again when a transaction has left something to be tidied. It may be kept
+// anywhere. The zero State, which is compared with nothing, is given to a key that a transaction
+// under way holds, or has itself written.
+type State [16]byte
+
+// state is the State of a cell at a version of its object.
+func (c *Collection) state(cell string, v backend.Version) (s State) {
+	if v == "" {
+		return s
+	}
+	var room [2 * keyspace.NameMax]byte
+	id := c.db.st.ID()
+	buf := append(append(room[:0], id[:]...), cell...)
+	sum := sha256.Sum256(append(append(buf, 0), v...)) // no name has a zero
+	copy(s[:], sum[:])
+	return s
 }
 
 // newItem is what the user sees of a key that has a value.
@@ -186,10 +212,12 @@ func (tx *Tx) scan(c *Collection, r Range, yield func(Item) bool) error {
 			broken = tx.tx.Fail(err)
 			return false
 		}
-		if r.KeysOnly {
-			return yield(Item{Key: key})
+		item := Item{Key: key}
+		if !r.KeysOnly {
+			item = newItem(key, x.Value, x.About)
 		}
-		return yield(newItem(key, x.Value, x.About))
+		item.State = c.state(x.Name, x.Fixed)
+		return yield(item)
 	})
 	if err == nil {
 		err = broken
@@ -348,15 +376,18 @@ func (w *walk) listed(n int64) {
 // item is what the user sees of a cell that has a value.
 func (c *Collection) item(found scan.Item, keyOnly bool) (Item, error) {
 	key, err := c.path.Key(found.Name)
+	state := c.state(found.Name, found.Fixed())
 	if err != nil || keyOnly {
-		return Item{Key: key}, err
+		return Item{Key: key, State: state}, err
 	}
 	data := found.Data
 	if data == nil {
 		data = found.Value().Data
 	}
 	value := append(make([]byte, 0, len(data)), data...)
-	return newItem(key, value, txn.About{Writer: found.Writer(), Expires: found.Expires()}), nil
+	item := newItem(key, value, txn.About{Writer: found.Writer(), Expires: found.Expires()})
+	item.State = state
+	return item, nil
 }
 
 // Collections yields the names of the collections of the database that are not empty: those

@@ -17,6 +17,7 @@ import (
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/keytext"
+	"github.com/strictkv/strictkv/layers/backup"
 )
 
 // The codes that the command exits with.
@@ -126,6 +127,7 @@ func (a *app) root() *cobra.Command {
 	})
 	root.AddCommand(a.ls(), a.get(), a.put(), a.rm(), a.scan(), a.load(), a.dump(),
 		a.stats(), a.check(), a.sweep(), a.inspect(), a.drop(),
+		a.backup(), a.restore(), a.backups(), a.verify(),
 		a.probe(), a.bench(), a.console(), a.redis(), a.version())
 	return root
 }
@@ -173,8 +175,11 @@ func (a *app) code(ctx context.Context, err error) int {
 		{exitProblems, []error{errProblems}},
 		{exitNotFound, []error{
 			strictkv.ErrNotFound, strictkv.ErrNoDatabase, backend.ErrBucketNotFound,
+			backup.ErrNotFound,
 		}},
-		{exitRefused, []error{strictkv.ErrExists, strictkv.ErrVersion}},
+		{exitRefused, []error{
+			strictkv.ErrExists, strictkv.ErrVersion, backup.ErrNotEmpty, backup.ErrOther,
+		}},
 	} {
 		for _, target := range x.of {
 			if errors.Is(err, target) {

@@ -15,7 +15,8 @@ const whyExample = "an example is what a user reads first, and it is run"
 var usersPackages = []string{
 	".", "cache", "backend/azure", "backend/bucketurl", "backend/folder", "backend/gcs",
 	"backend/memory", "backend/pebble", "backend/pebble/pebbleurl", "backend/s3", "layers/otelkv",
-	"layers/queue", "layers/tuple", "layers/typed", "layers/redis",
+	"layers/queue", "layers/tuple", "layers/typed", "layers/redis", "layers/backup",
+	"layers/snapshot",
 	"layers/typed/cbor", "layers/typed/protobuf",
 }
 

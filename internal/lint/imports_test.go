@@ -185,6 +185,10 @@ var directions = []row{
 	{"internal/check/mutants", nil, "it holds tests alone"},
 	{"internal/check/modules", nil, "it holds tests alone"},
 
+	{"layers/backup", []string{
+		".", "backend", "layers/snapshot", "golang.org/x/sync", "filippo.io/age",
+		"github.com/klauspost/compress",
+	}, "a backup is a snapshot, sealed, in a list"},
 	{"layers/otelkv", []string{
 		".", "backend", "layers/otelkv/internal/instrument", "go.opentelemetry.io/otel",
 	}, "a layer stands on the public API alone, and where its data go is the program's choice"},
@@ -223,6 +227,10 @@ var directions = []row{
 		".", "layers/redis/internal/command", "layers/redis/internal/keys",
 		"layers/redis/internal/resp",
 	}, "a family of commands knows no other, and no connection"},
+	{"layers/snapshot", []string{
+		".", "backend", "layers/snapshot/internal/table", "golang.org/x/sync",
+	}, "a layer stands on the public API alone"},
+	{"layers/snapshot/internal/table", []string{"backend"}, "a format knows no database"},
 	{"layers/tuple", []string{"."}, "a layer stands on the public API alone"},
 	{"layers/typed", []string{".", "layers/tuple", "golang.org/x/sync"},
 		"a layer stands on the public API alone; the parts of a key are a tuple's elements"},
@@ -247,7 +255,7 @@ var directions = []row{
 	{"cmd/strictkv", []string{
 		".", "backend", "backend/bucketurl", "backend/pebble/pebbleurl", "cmd/strictkv/...",
 		"internal/keytext", prober, "internal/dump", "internal/activity", "internal/loopback",
-		"github.com/spf13/cobra", "layers/redis",
+		"github.com/spf13/cobra", "layers/redis", "layers/backup", "filippo.io/age",
 		"golang.org/x/term", "github.com/schollz/progressbar/v3",
 	}, "an operator's tool stands on what users see; what it prints and reads is in packages"},
 	{"benchmarks/internal/server", []string{
@@ -263,7 +271,7 @@ var directions = []row{
 		"benchmarks/...", "internal/history", "testing", "github.com/HdrHistogram/hdrhistogram-go",
 		"gonum.org/v1/plot", "golang.org/x/sync", "golang.org/x/term",
 		"github.com/schollz/progressbar/v3",
-		"testing/synctest", "layers/...",
+		"testing/synctest", "layers/...", "github.com/cockroachdb/pebble/v2", "golang.org/x/sys",
 	}, public...), "a benchmark measures what users see; virtual time is package testing's"},
 }
 

@@ -122,6 +122,15 @@ func (f *Found) Writer() txid.ID { return f.writer }
 // Expires is when the value is due, in nanoseconds since 1970 by the store's clock; 0 is never.
 func (f *Found) Expires() int64 { return f.expires }
 
+// Fixed is the version of the object, if only a write of it can change what is seen; else it is
+// empty.
+func (f *Found) Fixed() backend.Version {
+	if !f.isSettled() {
+		return ""
+	}
+	return f.Version
+}
+
 // PresentAt reports whether the cell has a value that is not due at a time of the store's clock.
 func (f *Found) PresentAt(now int64) bool {
 	return f.Present() && (f.expires == 0 || f.expires > now)

@@ -65,7 +65,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", s.FullName(keyspace.Meta), notWritten(err))
 	}
-	s.cache = o.Cache.Space(m.id.String())
+	s.id, s.cache = m.id, o.Cache.Space(m.id.String())
 	if at := s.opened; !at.told.IsZero() {
 		s.cache.Saw(at.told, at.sent, at.came)
 	}

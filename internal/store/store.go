@@ -17,6 +17,7 @@ import (
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/txid"
 )
 
 // Limits of requests.
@@ -103,6 +104,7 @@ type Store struct {
 	rt      seam.Runtime
 	cache   *cache.Space
 	prefix  string
+	id      txid.ID
 	limit   *seam.Limiter
 	counts  Counts
 	putTime latency
@@ -138,6 +140,9 @@ type Snapshot struct {
 	// Told is the store's time in the answer; zero if there was none, or it did not tell.
 	Told time.Time
 }
+
+// ID is the database's own, which copies of its objects share.
+func (s *Store) ID() txid.ID { return s.id }
 
 // Runtime is the door to goroutines and time.
 func (s *Store) Runtime() seam.Runtime { return s.rt }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/scan"
@@ -34,6 +35,8 @@ type Item struct {
 	Name  string
 	Value []byte
 	About
+	// Fixed is the version of the key's object, if only a write of it can change the value.
+	Fixed backend.Version
 }
 
 // Scan yields the keys of a range that have a value. It sees what the transaction has written
@@ -161,7 +164,7 @@ func (s *scanning) step() (to Item, ok bool, err error) {
 		s.at = own
 		s.span.AddOwn(own)
 		e := tx.entryLocked(own)
-		return Item{own, s.copy(e.ownData()), e.about()}, e.op == opPut, nil
+		return Item{own, s.copy(e.ownData()), e.about(), ""}, e.op == opPut, nil
 	}
 	item := s.head
 	s.head, s.at = nil, item.Name
@@ -174,7 +177,7 @@ func (s *scanning) step() (to Item, ok bool, err error) {
 	if v := item.Value(); v.Kind == cell.Inline {
 		data = v.Data
 	}
-	to = Item{item.Name, s.copy(data), About{item.Writer(), item.Expires()}}
+	to = Item{item.Name, s.copy(data), About{item.Writer(), item.Expires()}, item.Fixed()}
 	return to, item.PresentAt(tx.now), nil
 }
 

@@ -67,7 +67,8 @@ func TestNested(t *testing.T) {
 	modules := nested(t)
 	assert.Equal(t,
 		[]string{
-			"backend/pebble", "benchmarks", "cmd/strictkv", "layers/otelkv", "layers/typed/cbor",
+			"backend/pebble", "benchmarks", "cmd/strictkv", "layers/backup", "layers/otelkv",
+			"layers/typed/cbor",
 		}, modules)
 	if raced.Enabled() {
 		return // .ci/run looks for races in each module by itself
@@ -116,6 +117,7 @@ func TestLean(t *testing.T) {
 	for _, program := range [][2]string{
 		{".", "./examples/analytics"}, {".", "./examples/bank"}, {".", "./examples/settings"},
 		{".", "./examples/queue"}, {".", "./examples/service"}, {".", "./examples/sweep"},
+		{".", "./examples/smalldata"},
 		{"benchmarks", "./roundtrips"},
 	} {
 		_, theirs := deps(t, program[0], program[1])
