@@ -79,7 +79,7 @@ func TestGolden(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "data", string(o.Data))
 	assert.EqualValues(t, "000102030405060708090a0b0c0d0e0f", o.Version)
-	assert.EqualValues(t, 1.6e18, o.Modified.UnixNano())
+	assert.EqualValues(t, 1_600_000_000_000_000_000, o.Modified.UnixNano())
 
 	// A large object: its file, 300 000 bytes, their checksum.
 	value, err = hex.DecodeString("02" + "000102030405060708090a0b0c0d0e0f" + "16345785d8a00000" +
