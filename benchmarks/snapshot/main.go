@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command snapshot measures package layers/snapshot beside Pebble: entries of 1 KiB, built, read at
 // random and in order, in memory and from the disk.
 //

@@ -28,7 +28,7 @@ func scanAll(
 		if err != nil {
 			return nil, err
 		}
-		i.Version = strictkv.Version{} // of which the model knows nothing
+		i.Version, i.State = strictkv.Version{}, strictkv.State{} // the model knows nothing of them
 		items = append(items, i)
 	}
 	return items, nil
@@ -162,7 +162,7 @@ func (x *modelTx) step() {
 	for i, err := range x.tx.Scan(x.c, r) {
 		require.NoError(x.t, err)
 		require.NotEmpty(x.t, rest)
-		i.Version = strictkv.Version{}
+		i.Version, i.State = strictkv.Version{}, strictkv.State{}
 		require.Equal(x.t, rest[0], i)
 		x.change()
 		rest = slices.DeleteFunc(x.m.scan(r), func(y strictkv.Item) bool {
