@@ -21,10 +21,10 @@ import (
 const closeMax = 10 * time.Second
 
 const places = `The bucket is named by a URL: gs://bucket/prefix, azblob://container/prefix,
-s3://bucket/prefix?region=eu-west-1, file:///directory, pebble:///directory (for one
-process at a time), or the path of a folder that begins with ./ or /. Credentials
-come from where the clouds' own tools take theirs. Nothing is written but by
-commands that must.
+s3://bucket/prefix?region=eu-west-1, file:///directory, pebble:///directory (of
+one process at a time), or the path of a folder that begins with ./ or /.
+Credentials come from where the clouds' own tools take theirs. Nothing is
+written but by commands that must.
 
 Keys are given as text, as bytes in hexadecimal digits (0x00ff), in quotes with
 Go's escapes ("a\tb"), or as tuples: ("users", 42). Collections are given as

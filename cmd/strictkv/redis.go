@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"time"
 
@@ -96,25 +95,13 @@ func (a *app) untilEnd(ctx context.Context, s *redis.Server, address string) err
 	if err != nil {
 		return err
 	}
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(ln) }()
 	addr := ln.Addr().String()
 	err = errors.Join(
 		a.print(map[string]string{"address": addr}, "listening on %s\n", addr), a.out.Flush())
-	if err == nil {
-		select {
-		case err = <-served:
-			return err
-		case <-ctx.Done():
-		}
+	if err != nil {
+		return errors.Join(err, ln.Close())
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), redisStopMax)
-	defer cancel()
-	err = errors.Join(err, s.Shutdown(end))
-	if e := <-served; !errors.Is(e, redis.ErrServerClosed) {
-		err = errors.Join(err, e)
-	}
-	return err
+	return s.ServeUntil(ctx, ln, redisStopMax)
 }
 
 // redisStopMax is how long clients may take to finish what they have begun.
@@ -129,22 +116,15 @@ func redisUsers(file string) (map[string]string, error) {
 	if file == "" {
 		return users, nil
 	}
-	text, err := os.ReadFile(file)
+	in, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: --users: %w", errUsage, err)
 	}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for n := 1; lines.Scan(); n++ {
-		line := bytes.TrimSpace(lines.Bytes())
-		if len(line) == 0 || line[0] == '#' {
-			continue
-		}
-		name, password, ok := bytes.Cut(line, []byte(":"))
-		if !ok || len(name) == 0 || len(password) == 0 {
-			return nil, fmt.Errorf("%w: --users: %s: line %d: want name:password",
-				errUsage, file, n)
-		}
-		users[string(name)] = string(password)
+	defer in.Close()
+	more, err := redis.ReadUsers(in)
+	if err != nil {
+		return nil, fmt.Errorf("%w: --users: %s: %w", errUsage, file, err)
 	}
-	return users, lines.Err()
+	maps.Copy(users, more)
+	return users, nil
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
+	"time"
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend/memory"
@@ -126,4 +128,36 @@ func ExampleServer_Stats() {
 	// Output:
 	// 1 3
 	// <nil>
+}
+
+func ExampleReadUsers() {
+	users, err := redis.ReadUsers(strings.NewReader("# those who may\ndefault:secret\n"))
+	fmt.Println(len(users), err)
+	_, err = redis.ReadUsers(strings.NewReader("default"))
+	fmt.Println(err)
+	// Output:
+	// 1 <nil>
+	// redis: users: line 1: want name:password: invalid call
+}
+
+func ExampleServer_ServeUntil() {
+	db, err := strictkv.Open(context.Background(), "example", memory.New())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := redis.NewServer(db, redis.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ln, err := s.Listen(context.Background(), "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	fmt.Println(s.ServeUntil(ctx, ln, time.Second))
+	// Output: <nil>
 }

@@ -1,8 +1,6 @@
 package redis
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -123,22 +121,4 @@ func or[T comparable](value, otherwise T) T {
 		return otherwise
 	}
 	return value
-}
-
-// users check passwords in a time that tells nothing of them.
-type users map[string][sha256.Size]byte
-
-func newUsers(passwords map[string]string) users {
-	u := users{}
-	for name, password := range passwords {
-		u[name] = sha256.Sum256([]byte(password))
-	}
-	return u
-}
-
-// admit reports whether the user has the password.
-func (u users) admit(name, password string) bool {
-	want, known := u[name]
-	got := sha256.Sum256([]byte(password))
-	return subtle.ConstantTimeCompare(got[:], want[:]) == 1 && known
 }

@@ -253,6 +253,25 @@ func (s directory) End(f func(session.Info) bool, but int64) (n int) {
 	return n
 }
 
+// ServeUntil is Serve until ctx ends, and then Shutdown, which may take as long as stop. It returns
+// nil if all ended so.
+func (s *Server) ServeUntil(ctx context.Context, ln net.Listener, stop time.Duration) error {
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ln) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stop)
+	defer cancel()
+	err := s.Shutdown(end)
+	if e := <-served; !errors.Is(e, ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
 // Shutdown accepts nobody any more, lets what clients have begun come to its end, with its replies,
 // and closes their connections. If ctx ends before, it ends what is under way: transactions that
 // have not been decided have no effect, others are in doubt. It then returns ctx's error.
