@@ -153,7 +153,7 @@ func (m *measuring) compare(a, b *strictkv.DB) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	s := snapshot.Dir(dir)
 	one, err := snapshot.SaveDB(m.ctx, s, a, snapshot.SaveOptions{})
 	if err != nil {

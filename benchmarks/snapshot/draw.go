@@ -9,9 +9,6 @@ import (
 	"github.com/strictkv/strictkv/benchmarks/internal/chart"
 )
 
-// bifurcan's figures for RocksDB and its own tables are of another machine, and in another form:
-// docs/benchmarks.md quotes what can be compared.
-
 // draw makes the pictures of docs/benchmarks.md.
 func draw(dir string, rows []row) error {
 	picture := func(name, title, y string, of func(row) float64) error {

@@ -130,7 +130,7 @@ func (s settings) measure(size int64) (rows []row, err error) {
 func (s settings) build(e engine, dir string, r *records, sorted bool) (float64, error) {
 	if !sorted {
 		dir = filepath.Join(dir, "unsorted")
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }()
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, err
