@@ -181,6 +181,7 @@ func (s *Server) begin(nc net.Conn) {
 	if !closed && !full {
 		s.lastID++
 		c.id = s.lastID
+		c.begin() // before others find its session
 		s.conns[c] = struct{}{}
 		s.idle.Add(1)
 	}
@@ -196,7 +197,6 @@ func (s *Server) begin(nc net.Conn) {
 	}
 	s.stats.Connections.Add(1)
 	s.stats.Clients.Add(1)
-	c.begin()
 	go c.serve()
 }
 

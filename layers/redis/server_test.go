@@ -33,3 +33,15 @@ func TestFirst(t *testing.T) {
 		assert.Equal(t, want, c.Receive())
 	}
 }
+
+// TestListedAsTheyCome lists clients while others connect: each has its session by then.
+func TestListedAsTheyCome(t *testing.T) {
+	s := redistest.Open(t, redis.Options{})
+	c := s.Dial(t)
+	for range 50 {
+		c.Send("CLIENT LIST")
+		other := s.Dial(t)
+		assert.Contains(t, c.Receive(), "id=1 ")
+		other.Expect("PING", "PONG")
+	}
+}
