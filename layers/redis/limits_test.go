@@ -158,6 +158,23 @@ func TestMemoryMax(t *testing.T) {
 	inFlight(func(n int64) bool { return n == 0 })
 }
 
+// TestLongAfterDamaged has commands that share a transaction run one by one, for one of them is to
+// blame, and replies to all, though the replies get long.
+func TestLongAfterDamaged(t *testing.T) {
+	s := redistest.Open(t, redis.Options{})
+	c := s.Dial(t)
+	root := s.DB.Collection([]byte(redis.DefaultRoot))
+	require.NoError(t, root.Collection([]byte("0")).Write(t.Context(), []byte("bad"), []byte("xx")))
+	c.SendArgs("SET", "long", strings.Repeat("x", 9<<20))
+	assert.Equal(t, "OK", c.Receive())
+	c.Send("GET bad", "GET long", "GET long", "SET a 1", "INCR a")
+	assert.Contains(t, c.Receive(), "-DAMAGED")
+	assert.Len(t, c.Receive(), 9<<20+2)
+	assert.Len(t, c.Receive(), 9<<20+2)
+	assert.Equal(t, "OK", c.Receive())
+	assert.Equal(t, "2", c.Receive())
+}
+
 func TestOptions(t *testing.T) {
 	db, err := strictkv.Open(t.Context(), "test", memory.New())
 	require.NoError(t, err)

@@ -37,6 +37,9 @@ func (s *Session) run(ctx context.Context, calls []call) int {
 		// One of them is to blame: the others must not fail for it.
 		s.out.Rewind(mark)
 		for i := range calls {
+			if i > 0 && s.out.Len() >= repliesMax {
+				return i
+			}
 			s.run(ctx, calls[i:i+1])
 		}
 		return len(calls)
