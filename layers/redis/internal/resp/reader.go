@@ -72,6 +72,7 @@ type Reader struct {
 	large    []byte // the argument being read, if it is large
 	have     int    // how much of it has come
 	reserved int
+	current  int  // of that, for the command being read
 	small    int  // what small arguments take that is not reserved yet
 	filled   bool // the last read has left no room
 }
@@ -115,7 +116,7 @@ func (r *Reader) Ready() ([][]byte, error) {
 		}
 		if r.left == 0 && len(r.args) > r.begun {
 			args := r.args[r.begun:len(r.args):len(r.args)]
-			r.begun = len(r.args)
+			r.begun, r.current = len(r.args), 0
 			return args, nil
 		}
 	}
@@ -130,6 +131,7 @@ func (r *Reader) Release() {
 			r.args[i] = bytes.Clone(arg)
 		}
 		r.begun, r.arena = 0, nil
+		r.free(r.reserved - r.current)
 	} else {
 		clear(r.args)
 		r.args, r.begun, r.arena = r.args[:0], 0, r.arena[:0]
@@ -139,10 +141,7 @@ func (r *Reader) Release() {
 		if cap(r.arena) > keptMax {
 			r.arena = nil
 		}
-		if r.reserved > 0 {
-			r.bounds.Free(r.reserved)
-			r.reserved = 0
-		}
+		r.free(r.reserved)
 		r.small = 0
 	}
 	if r.r == r.w && len(r.buf) == bufferMax {
@@ -152,10 +151,7 @@ func (r *Reader) Release() {
 
 // Close gives back what the reader has. It can't be used afterwards.
 func (r *Reader) Close() {
-	if r.reserved > 0 {
-		r.bounds.Free(r.reserved)
-		r.reserved = 0
-	}
+	r.free(r.reserved)
 	r.drop()
 	*r = Reader{src: eof{}, bulk: -1}
 }
@@ -173,7 +169,16 @@ func (r *Reader) reserve(bytes int) error {
 		return err
 	}
 	r.reserved += bytes
+	r.current += bytes
 	return nil
+}
+
+// free gives back some of what was reserved.
+func (r *Reader) free(bytes int) {
+	if bytes > 0 {
+		r.bounds.Free(bytes)
+		r.reserved -= bytes
+	}
 }
 
 // took counts what an argument takes that is not large.

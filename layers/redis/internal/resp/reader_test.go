@@ -114,6 +114,46 @@ func TestReserve(t *testing.T) {
 	assert.Equal(t, 100_000, left)
 }
 
+// TestReserveInPart is of who always has a command under way: what those before it took is given
+// back.
+func TestReserveInPart(t *testing.T) {
+	taken, most := 0, 0
+	b := generous
+	b.Reserve = func(n int) error {
+		taken += n
+		most = max(most, taken)
+		return nil
+	}
+	b.Free = func(n int) { taken -= n }
+	large := "*2\r\n$1\r\na\r\n$40000\r\n" + strings.Repeat("x", 40_000) + "\r\n"
+	// Each read ends within the next command.
+	var parts []io.Reader
+	for i := range 20 {
+		text := large[20:] + large[:20]
+		if i == 0 {
+			text = large + large[:20]
+		}
+		parts = append(parts, strings.NewReader(text))
+	}
+	r := resp.NewReader(io.MultiReader(parts...), b)
+	for range 20 {
+		args, err := r.Next()
+		require.NoError(t, err)
+		assert.Len(t, args[1], 40_000)
+		args, err = r.Ready()
+		require.NoError(t, err)
+		require.Nil(t, args)
+		require.NoError(t, r.Fill())
+		args, err = r.Ready()
+		require.NoError(t, err)
+		require.Nil(t, args)
+		r.Release()
+	}
+	assert.Less(t, most, 100_000)
+	r.Close()
+	assert.Zero(t, taken)
+}
+
 func FuzzReader(f *testing.F) {
 	for _, s := range []string{
 		"*2\r\n$3\r\nGET\r\n$1\r\na\r\n", "PING\r\n", "*1\r\n$40000\r\nx",
