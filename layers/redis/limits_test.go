@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +174,43 @@ func TestLongAfterDamaged(t *testing.T) {
 	assert.Len(t, c.Receive(), 9<<20+2)
 	assert.Equal(t, "OK", c.Receive())
 	assert.Equal(t, "2", c.Receive())
+}
+
+// TestErrorsChangeNothing is of commands whose later arguments are wrong.
+func TestErrorsChangeNothing(t *testing.T) {
+	s := redistest.Open(t, redis.Options{})
+	c := s.Dial(t)
+	long := strings.Repeat("x", 64<<10+1)
+	c.Expect("SET a 1", "OK", "RPUSH l x", "1")
+	c.SendArgs("DEL", "a", "l", long)
+	assert.Equal(t, "-ERR key or field is longer than 65536 bytes", c.Receive())
+	c.Expect("GET a", "'1'", "LLEN l", "1")
+
+	// Neither do they leave the elements of a value behind that has not come to be.
+	var members []string
+	for i := range 600 {
+		members = append(members, strconv.Itoa(i))
+	}
+	c.Expect("SADD s "+strings.Join(members, " "), "600", "SADD short a", "1")
+	c.SendArgs("SADD", "short", long)
+	assert.Equal(t, "1", c.Receive())
+	before := larges(t, s)
+	c.SendArgs("SUNIONSTORE", long, "s")
+	assert.Equal(t, "-ERR key or field is longer than 65536 bytes", c.Receive())
+	c.Expect("ZUNIONSTORE z 1 short", "-ERR key or field is longer than 65536 bytes",
+		"EXISTS z", "0")
+	assert.Equal(t, before, larges(t, s))
+}
+
+// larges is how many large values have elements.
+func larges(t *testing.T, s *redistest.Server) (n int) {
+	t.Helper()
+	large := s.DB.Collection([]byte(redis.DefaultRoot)).Collection([]byte("large"))
+	for _, err := range large.Collections(t.Context()) {
+		require.NoError(t, err)
+		n++
+	}
+	return n
 }
 
 func TestOptions(t *testing.T) {

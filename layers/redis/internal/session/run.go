@@ -104,7 +104,10 @@ func (s *Session) ahead(t *keys.Tx, calls []call) error {
 func (s *Session) call(t *keys.Tx, c call) error {
 	mark := s.out.Mark()
 	before := s.out.Len()
-	err := c.command.Run(&command.Call{Tx: t, Args: c.args, Out: s.out})
+	err := c.named()
+	if err == nil {
+		err = c.command.Run(&command.Call{Tx: t, Args: c.args, Out: s.out})
+	}
 	if err == nil && s.out.Len()-before >= longReply && c.command.Flags&command.Write == 0 &&
 		s.shared.Full() {
 		err = ErrMemory
@@ -115,6 +118,16 @@ func (s *Session) call(t *keys.Tx, c call) error {
 		s.fail(reply)
 		return nil
 	}
+	return err
+}
+
+// named tells whether a key that the call names is too long, before it has written anything.
+func (c *call) named() (err error) {
+	c.eachKey(func(key []byte) {
+		if len(key) > keys.NameMax {
+			err = keys.ErrNameTooLong
+		}
+	})
 	return err
 }
 

@@ -53,6 +53,9 @@ func open(c *command.Call, key []byte) (*zset, error) {
 // replace is the set that a key is to have in place of what it has.
 func replace(c *command.Call, key []byte, entries []entry) (*zset, error) {
 	for i := range entries {
+		if len(entries[i].member) > keys.NameMax { // of a plain set
+			return nil, keys.ErrNameTooLong
+		}
 		entries[i].score = plus(entries[i].score)
 	}
 	z := &zset{c: c, key: key, small: entries, n: len(entries)}
