@@ -223,26 +223,35 @@ func move(c *command.Call, from, to bool) error {
 		c.Out.Null()
 		return nil
 	}
-	target := source
-	if string(c.Args[1]) != string(c.Args[2]) {
-		if target, err = open(c, c.Args[2]); err != nil {
-			return err
-		}
+	at := source.len() - 1
+	if from {
+		at = 0
 	}
-	items, err := source.pop(from, 1)
+	items, err := source.slice(at, at+1)
 	if err != nil {
 		return err
 	}
-	if err := target.push(to, items[0]); err != nil {
-		return err
-	}
-	if err := target.save(); err != nil {
-		return err
-	}
-	if target != source {
-		if err := source.save(); err != nil {
+	// The other list may be too long for one more, which must be known before anything is written.
+	if string(c.Args[1]) != string(c.Args[2]) {
+		target, err := open(c, c.Args[2])
+		if err != nil {
 			return err
 		}
+		if err := target.push(to, items[0]); err != nil {
+			return err
+		}
+		if err := target.save(); err != nil {
+			return err
+		}
+		_, err = source.pop(from, 1)
+	} else if _, err = source.pop(from, 1); err == nil {
+		err = source.push(to, items[0])
+	}
+	if err != nil {
+		return err
+	}
+	if err := source.save(); err != nil {
+		return err
 	}
 	c.Out.Bulk(items[0])
 	return nil

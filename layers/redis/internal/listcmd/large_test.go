@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/strictkv/strictkv/layers/redis"
+	"github.com/strictkv/strictkv/layers/redis/internal/keys"
 	"github.com/strictkv/strictkv/layers/redis/internal/listcmd"
 	"github.com/strictkv/strictkv/layers/redis/internal/redistest"
 )
@@ -105,4 +106,31 @@ func TestManyBecomeLarge(t *testing.T) {
 		c.Expect(fmt.Sprintf("LLEN l%d", key), "135",
 			fmt.Sprintf("OBJECT ENCODING l%d", key), "'quicklist'")
 	}
+}
+
+// TestMoveToAFullList is of a list that is small only as it has got too many elements at once, and
+// is as long as such a one may be: what can't be added to it is not taken off the other.
+func TestMoveToAFullList(t *testing.T) {
+	c := redistest.Open(t, redis.Options{}).Dial(t)
+	fill(t, c, "l", 200, 100)
+	long := strings.Repeat("x", 40_000)
+	c.SendArgs("RPUSH", "l", long)
+	assert.Equal(t, "201", c.Receive())
+	args := []string{"RPUSH", "full"}
+	for range (keys.StringMax-20_000)/(len(long)+3) - 1 {
+		args = append(args, long)
+	}
+	c.SendArgs(args...)
+	n := fmt.Sprint(len(args) - 2)
+	assert.Equal(t, n, c.Receive())
+	for range 2 {
+		got := c.Do("RPOPLPUSH l full")
+		if got[0] == '-' {
+			assert.Equal(t, "-ERR string exceeds maximum allowed size (proto-max-bulk-len)", got)
+			break
+		}
+		c.SendArgs("RPUSH", "l", long)
+		c.Receive()
+	}
+	assert.Len(t, c.Do("LINDEX l -1"), len(long)+2)
 }
