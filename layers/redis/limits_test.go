@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -211,6 +212,25 @@ func larges(t *testing.T, s *redistest.Server) (n int) {
 		n++
 	}
 	return n
+}
+
+// TestManyTimes is of long values that a client wants many times at once.
+func TestManyTimes(t *testing.T) {
+	s := redistest.Open(t, redis.Options{})
+	c := s.Dial(t)
+	c.Expect("HSET h f "+strings.Repeat("x", 10_000), "1")
+	c.SendArgs(append([]string{"HMGET", "h"}, slices.Repeat([]string{"f"}, 110_000)...)...)
+	assert.Contains(t, c.Receive(), "-ERR copies of values of more than 1 GiB: ")
+
+	// A pipeline goes on in another transaction.
+	c.SendArgs("SETRANGE", "long", strconv.Itoa(9<<20-1), "x")
+	assert.Equal(t, strconv.Itoa(9<<20), c.Receive())
+	before := s.Stats().Transactions
+	c.Send(slices.Repeat([]string{"SETBIT long 1 1"}, 5)...)
+	for _, want := range []string{"0", "1", "1", "1", "1"} {
+		assert.Equal(t, want, c.Receive())
+	}
+	assert.GreaterOrEqual(t, s.Stats().Transactions, before+3)
 }
 
 func TestOptions(t *testing.T) {

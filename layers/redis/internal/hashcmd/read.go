@@ -47,6 +47,12 @@ func hmget(c *command.Call) error {
 	if err != nil {
 		return err
 	}
+	size := 0
+	for _, v := range values {
+		if size += len(v); size > keys.CopiedMax { // the same long ones many times
+			return keys.ErrTooMuch
+		}
+	}
 	c.Out.Array(len(values))
 	for _, v := range values {
 		reply(c, v)

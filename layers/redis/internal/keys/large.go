@@ -100,15 +100,24 @@ func (x *Elements) Read(name []byte) ([]byte, bool, error) {
 	return v, true, err
 }
 
-// ReadMulti is Read of several, in one wave. A value is nil where there is none.
+// ReadMulti is Read of several, in one wave. A value is nil where there is none. Names that are the
+// same share it.
 func (x *Elements) ReadMulti(names [][]byte) ([][]byte, error) {
-	keys := make([]strictkv.Key, len(names))
+	keys := make([]strictkv.Key, 0, len(names))
+	first := make(map[string]int, len(names))
+	at := make([]int, len(names))
 	for i, name := range names {
-		key, _ := store(name)
-		keys[i] = x.in.Key(key)
+		var twice bool
+		if at[i], twice = first[string(name)]; !twice {
+			at[i], first[string(name)] = len(keys), len(keys)
+			key, _ := store(name)
+			keys = append(keys, x.in.Key(key))
+		}
 	}
 	values := make([][]byte, len(names))
-	for i, r := range x.t.tx.ReadMulti(keys...) {
+	results := x.t.tx.ReadMulti(keys...)
+	for i := range names {
+		r := results[at[i]]
 		switch {
 		case errors.Is(r.Err, strictkv.ErrNotFound):
 		case r.Err != nil:
@@ -137,6 +146,9 @@ func (x *Elements) Write(name, value []byte) error {
 	key, named := store(name)
 	if named != nil {
 		value = append(appendName(nil, named), value...)
+	}
+	if err := x.t.copies(value); err != nil {
+		return err
 	}
 	return x.t.tx.Write(x.in, key, value)
 }

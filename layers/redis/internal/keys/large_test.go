@@ -182,3 +182,52 @@ func TestCollectLeavesWhatIsBeingMade(t *testing.T) {
 	assert.Zero(t, n)
 	assert.Equal(t, []string{"a"}, s.elementsOf(t, "k"))
 }
+
+// TestCopies ends a transaction that wants the same value too often, without effect.
+func TestCopies(t *testing.T) {
+	s := opened(t)
+	defer func() { copiedMax = CopiedMax }()
+	copiedMax = 10_000
+	long := Entry{Kind: String, Body: make([]byte, 3000)}
+	s.do(t, func(tx *Tx) error { return tx.Set([]byte("a"), long) })
+	err := s.db.Tx(t.Context(), func(raw *strictkv.Tx) error {
+		tx := s.NewTx(raw, 0)
+		tx.Ahead([]Named{{0, []byte("a")}, {0, []byte("b")}})
+		for range 3 {
+			if _, err := tx.Get([]byte("a")); err != nil {
+				return err
+			}
+		}
+		assert.Less(t, tx.Copied(), 6100, "what was read ahead is there once")
+		if err := tx.In(1).Set([]byte("b"), long); err != nil {
+			return err
+		}
+		_, err := tx.Get([]byte("a"))
+		return err
+	})
+	require.ErrorIs(t, err, ErrTooMuch)
+	require.ErrorIs(t, err, strictkv.ErrTooLarge)
+	s.do(t, func(tx *Tx) error {
+		e, err := tx.In(1).Get([]byte("b"))
+		assert.True(t, e.Absent())
+		return err
+	})
+}
+
+// TestReadMultiTwice shares the value of a name that is asked for twice.
+func TestReadMultiTwice(t *testing.T) {
+	s := opened(t)
+	s.setLarge(t, "k", "a", "b")
+	s.do(t, func(tx *Tx) error {
+		e, err := tx.Get([]byte("k"))
+		if err != nil {
+			return err
+		}
+		x := tx.Elements([]byte("k"), &e)
+		values, err := x.ReadMulti([][]byte{[]byte("a"), []byte("c"), []byte("a"), []byte("b")})
+		require.NoError(t, err)
+		assert.Equal(t, [][]byte{[]byte("of a"), nil, []byte("of a"), []byte("of b")}, values)
+		assert.Same(t, &values[0][0], &values[2][0])
+		return nil
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/strictkv/strictkv"
@@ -40,13 +41,36 @@ type Tx struct {
 	}
 
 	grown *int // writes by which values have become large
+
+	copied *int // bytes
 }
+
+// CopiedMax is how many bytes of values one transaction writes, or reads again, at most: each time
+// makes a copy of a value, and most are kept until its end.
+const CopiedMax = 1 << 30
+
+var copiedMax = CopiedMax // tests lower it
+
+// ErrTooMuch ends a transaction that comes to CopiedMax.
+var ErrTooMuch = fmt.Errorf("copies of values of more than 1 GiB: %w", strictkv.ErrTooLarge)
 
 // NewTx is a run of a transaction in database n. Its time is the process's.
 func (s *Space) NewTx(tx *strictkv.Tx, n int) *Tx {
 	return &Tx{
-		space: s, tx: tx, n: n, now: time.Now().UnixMilli(), moved: new(int), grown: new(int),
+		space: s, tx: tx, n: n, now: time.Now().UnixMilli(),
+		moved: new(int), grown: new(int), copied: new(int),
 	}
+}
+
+// Copied is how many bytes of values were written, or read, but those that were read ahead.
+func (t *Tx) Copied() int { return *t.copied }
+
+// copies counts a copy of a value.
+func (t *Tx) copies(value []byte) error {
+	if *t.copied += len(value); *t.copied > copiedMax {
+		return ErrTooMuch
+	}
+	return nil
 }
 
 // Now is the time at which the run takes values for due, in milliseconds since 1970.
@@ -132,6 +156,9 @@ func (t *Tx) stored(name []byte) (Entry, error) {
 	r, ok := t.take(key)
 	if !ok {
 		r.Value, r.Err = t.tx.Read(t.Collection(), key)
+		if err := t.copies(r.Value); err != nil {
+			return Entry{}, err
+		}
 	}
 	if r.Err != nil && !errors.Is(r.Err, strictkv.ErrNotFound) {
 		return Entry{}, r.Err
@@ -195,7 +222,11 @@ func (t *Tx) put(name []byte, e Entry) error {
 	key, named := store(name)
 	t.take(key)
 	t.last.known = false
-	return t.tx.Write(t.Collection(), key, e.encode(named), e.options()...)
+	value := e.encode(named)
+	if err := t.copies(value); err != nil {
+		return err
+	}
+	return t.tx.Write(t.Collection(), key, value, e.options()...)
 }
 
 // Delete removes a key with its value, and reports whether it had one.

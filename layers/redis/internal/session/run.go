@@ -21,7 +21,7 @@ func (s *Session) run(ctx context.Context, calls []call) int {
 		if err := s.ahead(t, calls); err != nil {
 			return err
 		}
-		for done < len(calls) && s.out.Len() < repliesMax {
+		for done < len(calls) && s.out.Len() < repliesMax && t.Copied() < copiedMax {
 			if err := s.call(t, calls[done]); err != nil {
 				return err
 			}
@@ -117,6 +117,9 @@ func (s *Session) call(t *keys.Tx, c call) error {
 		s.out.Rewind(mark)
 		s.fail(reply)
 		return nil
+	}
+	if err == nil && s.out.Len() > keys.CopiedMax {
+		return keys.ErrTooMuch
 	}
 	return err
 }

@@ -27,6 +27,9 @@ const (
 	// repliesMax is from which size on, in bytes, the replies of a transaction are sent before the
 	// pipeline goes on in another.
 	repliesMax = 16 << 20
+	// copiedMax is at how many bytes of values that commands of a pipeline have written, or read
+	// again, it goes on in another transaction: the engine keeps each until the end.
+	copiedMax = 16 << 20
 )
 
 // Shared is what the sessions of a server have in common.
