@@ -27,7 +27,7 @@ type conn struct {
 	server  *Server
 	nc      net.Conn
 	id      int64
-	begun   time.Time
+	strange time.Time // since when the client has to be let in
 	reader  *resp.Reader
 	out     resp.Writer
 	session *session.Session
@@ -36,13 +36,13 @@ type conn struct {
 }
 
 func (c *conn) begin() {
-	c.begun = time.Now()
+	c.strange = time.Now()
 	c.reader = resp.NewReader(counted{c}, resp.Bounds{
 		Args: strangerArgs, Bulk: strangerBulk, Free: c.server.free,
 	})
 	c.session = session.New(c.server.shared, &c.out, session.Info{
 		ID: c.id, Addr: c.nc.RemoteAddr().String(), Laddr: c.nc.LocalAddr().String(),
-		Begun: c.begun, Active: c.begun,
+		Begun: c.strange, Active: c.strange,
 	})
 	c.bounds()
 }
@@ -146,7 +146,7 @@ func (c *conn) deadline() error {
 		until = time.Now().Add(c.server.o.IdleTimeout)
 	}
 	if !c.session.Admitted() {
-		until = c.begun.Add(strangerMax)
+		until = c.strange.Add(strangerMax)
 	}
 	if err := c.nc.SetReadDeadline(until); err != nil {
 		return err
@@ -168,6 +168,9 @@ func (c *conn) wake() {
 // run runs the commands that were read, sends the replies, and reports whether there may be more.
 func (c *conn) run() bool {
 	defer clear(c.batch)
+	if c.session.Admitted() {
+		c.strange = time.Now() // if it isn't any more
+	}
 	for rest := c.batch; len(rest) > 0; {
 		n := c.session.Do(c.server.life, rest)
 		rest = rest[n:]

@@ -168,6 +168,29 @@ func TestTimes(t *testing.T) {
 	})
 }
 
+// TestResetLate gives a client that RESET has put out as long to be let in as one that comes.
+func TestResetLate(t *testing.T) {
+	o := redis.Options{Users: map[string]string{"default": "secret"}}
+	slow(t, o, func(t *testing.T, dial func() net.Conn) {
+		c := dial()
+		for _, x := range [][2]string{
+			{"AUTH secret\r\n", "+OK\r\n"}, {"RESET\r\n", "+RESET\r\n"},
+			{"AUTH secret\r\n", "+OK\r\n"},
+		} {
+			_, err := io.WriteString(c, x[0])
+			require.NoError(t, err)
+			got := make([]byte, len(x[1]))
+			_, err = io.ReadFull(c, got)
+			require.NoError(t, err)
+			assert.Equal(t, x[1], string(got))
+			if x[0][0] == 'A' {
+				time.Sleep(time.Minute)
+			}
+		}
+		require.NoError(t, c.Close())
+	})
+}
+
 // TestShutdown lets a command come to its end that was begun, and tells its client.
 func TestShutdown(t *testing.T) {
 	slow(t, redis.Options{}, func(t *testing.T, dial func() net.Conn) {
