@@ -87,10 +87,16 @@ func (o *combining) run(c *command.Call, at, allowed int, f combine) ([]entry, e
 	}
 	o.keys = c.Args[at+1 : at+1+int(n)]
 	sets := make([][]entry, n)
+	first := make(map[string]int, n)
 	for i, key := range o.keys {
+		if at, twice := first[string(key)]; twice {
+			sets[i] = sets[at] // whose memory counts once
+			continue
+		}
 		if sets[i], err = entriesOf(c, key); err != nil {
 			return nil, err
 		}
+		first[string(key)] = i
 	}
 	if err := o.parse(c.Args[at+1+int(n):], allowed); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/strictkv/strictkv/layers/redis/internal/command"
+	"github.com/strictkv/strictkv/layers/redis/internal/fields"
 	"github.com/strictkv/strictkv/layers/redis/internal/resp"
 )
 
@@ -47,6 +48,9 @@ func zrandmember(c *command.Call) error {
 	if count < 0 {
 		for range -count {
 			chosen = append(chosen, all[rand.IntN(len(all))])
+		}
+		if err := fields.Repeatable(members(chosen)); err != nil {
+			return err
 		}
 	} else {
 		for _, i := range rand.Perm(len(all))[:min(count, int64(len(all)))] {

@@ -183,3 +183,12 @@ func TestPlainSets(t *testing.T) {
 		"ZUNION 2 s h", "-WRONGTYPE Operation against a key holding the wrong kind of value",
 	)
 }
+
+// TestManyTimes is of members and sets that a command wants many times.
+func TestManyTimes(t *testing.T) {
+	c := redistest.Open(t, redis.Options{}).Dial(t)
+	c.Expect("ZADD long 1 "+strings.Repeat("x", 10_000), "1",
+		"ZRANDMEMBER long -10000", "-ERR the reply would be longer than 64 MiB",
+		"ZADD z 1 a 2 b", "2", "ZUNION 3 z z z WEIGHTS 1 2 3 WITHSCORES", "['a' '6' 'b' '12']",
+		"ZINTER 2 z z WITHSCORES", "['a' '2' 'b' '4']", "ZDIFF 2 z z", "[]")
+}
