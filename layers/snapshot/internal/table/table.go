@@ -107,6 +107,9 @@ func newFile(tail []byte, src Source) (*File, error) {
 		return nil, fmt.Errorf("%w: %d blocks in %d bytes", ErrCorrupt, foot.blocks, foot.top)
 	}
 	if m, ok := src.(*mappedSource); ok {
+		if f.Size != int64(len(m.data)) { // before memory is taken for as many blocks as it says
+			return nil, fmt.Errorf("%w: it has %d bytes, not %d", ErrCorrupt, len(m.data), f.Size)
+		}
 		f.mapped, f.seen = m.data, make([]atomic.Uint64, foot.blocks/64+1)
 	}
 	return f, nil
