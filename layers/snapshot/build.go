@@ -25,10 +25,10 @@ const (
 const runsMax = 10_000
 
 // Build saves what a sequence yields as a snapshot, and returns its name. Keys in order are written
-// as they come; others are sorted, 64 MiB of memory at a time, in files beside the snapshots, or those for
-// temporary files if that is a bucket: each byte is then written twice. Of a key that comes twice,
-// the last value counts. A process that dies may leave files named *.saving among the temporary
-// ones. What the sequence yields may be reused as soon as it goes on.
+// as they come; others are sorted, 64 MiB of memory at a time, in files beside the snapshots, or
+// those for temporary files if that is a bucket: each byte is then written twice. Of a key that
+// comes twice, the last value counts. A process that dies may leave files named *.saving among the
+// temporary ones. What the sequence yields may be reused as soon as it goes on.
 //
 // Errors: ErrInvalid for a key that is not 1 to 4096 bytes long, or a value of more than 64 MiB;
 // ErrBusy, the store's, and ctx's.
