@@ -35,8 +35,8 @@ import (
 )
 
 // Backend is a directory of objects. Make one with New. It keeps no files open and no
-// goroutines, and needs no closing; of listings that were given up, it keeps the names
-// of up to 4 large directories.
+// goroutines, and needs no closing; of listings that did not come to their end, it keeps the
+// names of up to 4 large directories.
 //
 // A call whose context ends before it has had any effect is ErrUnavailable, and
 // matches the context's error too.
@@ -45,6 +45,8 @@ type Backend struct {
 	fsync func(*os.File) error // nil: no sync
 	now   func() time.Time     // by the wall clock alone
 	gates [shards]chan struct{}
+	// readers let one listing at a time read a folder: those that wait use what it has read.
+	readers [shards]chan struct{}
 	// recent spares the pages of a listing to read a large folder each.
 	recent *recent
 
@@ -75,7 +77,7 @@ func New(dir string, options ...Option) *Backend {
 		b.disk.dir = abs // A later Chdir moves no store.
 	}
 	for i := range b.gates {
-		b.gates[i] = make(chan struct{}, 1)
+		b.gates[i], b.readers[i] = make(chan struct{}, 1), make(chan struct{}, 1)
 	}
 	for _, o := range options {
 		o(b)

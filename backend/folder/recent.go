@@ -2,6 +2,7 @@ package folder
 
 import (
 	"context"
+	"hash/crc32"
 	"slices"
 	"sort"
 	"sync"
@@ -97,16 +98,26 @@ func (r *recent) lookup(dir string) (contents, bool) {
 	return contents{}, false
 }
 
-// contents returns the entries of a folder that match, and maybe others.
+// contents returns the entries of a folder that match, and maybe others. Pages that are listed at
+// once read it one after another: the second finds what the first one has kept. Else each would
+// have all of a large folder in memory, and all of them take the square of its size.
 func (b *Backend) contents(
 	ctx context.Context, dir, base string, match func(entry) bool,
 ) (contents, error) {
+	gate := b.readers[crc32.Checksum([]byte(dir), castagnoli)%shards]
+	select {
+	case gate <- struct{}{}:
+		defer func() { <-gate }()
+	case <-ctx.Done():
+		return contents{}, ctx.Err()
+	}
 	if c, ok := b.recent.lookup(dir); ok {
 		now, err := b.disk.changed(dir)
 		if err == nil && !c.changed.IsZero() && now.Equal(c.changed) {
 			return c, nil
 		}
 		if c, ok := b.renew(ctx, dir, base, c); ok {
+			b.recent.keep(dir, c)
 			return c, nil
 		}
 		b.recent.forget(dir)
@@ -121,6 +132,7 @@ func (b *Backend) contents(
 	c := contents{parseEntries(base, r.files, match), r.began, r.changed, r.mark}
 	slices.SortFunc(c.entries, compare)
 	c.entries = slices.Compact(c.entries)
+	b.recent.keep(dir, c)
 	return c, nil
 }
 

@@ -2,10 +2,14 @@ package folder
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/strictkv/strictkv/backend"
 )
@@ -141,4 +145,38 @@ func TestPagesBetweenWrites(t *testing.T) {
 		require.Len(t, names(t, b, backend.ListOptions{After: "c/new"}), n+1)
 		names(t, b, backend.ListOptions{Limit: 1})
 	}
+}
+
+// TestPagesAtOnceReadAFolderOnce: else each of them, as of those that validate a scan, would have
+// all of a large folder in memory.
+func TestPagesAtOnceReadAFolderOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 40
+		b := filled(t, n, time.Hour)
+		b.recent.min = n / 2
+		var reads atomic.Int32
+		begun := make(chan struct{})
+		b.disk.fault = func(op, _ string) error {
+			if op == "readdir" {
+				reads.Add(1)
+				<-begun
+			}
+			return nil
+		}
+		var g errgroup.Group
+		for i := range n - 1 { // and not the last page, which forgets what is kept
+			g.Go(func() error {
+				after := fmt.Sprintf("c/%03d", i)
+				page, err := b.List(t.Context(), backend.ListOptions{After: after, Limit: 1})
+				if err == nil {
+					assert.Equal(t, fmt.Sprintf("c/%03d", i+1), page.Objects[0].Name)
+				}
+				return err
+			})
+		}
+		synctest.Wait()
+		close(begun)
+		require.NoError(t, g.Wait())
+		require.LessOrEqual(t, reads.Load(), int32(2))
+	})
 }

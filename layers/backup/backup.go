@@ -40,7 +40,9 @@ type Options struct {
 	// Recipients encrypt what is written, by age. Identities open it: who has none can make full
 	// backups, and nothing else. Names of objects are hashes of what is in them: who can list the
 	// bucket can tell whether two backups have something in common, and, of contents that it can
-	// guess, whether they are there.
+	// guess, whether they are there. What is there already is shared as it is: a repository that
+	// has backups keeps what they were encrypted to, or that they were not, in those to come. So
+	// new recipients, or the first ones, take a new repository.
 	Recipients []age.Recipient
 	Identities []age.Identity
 	// Progress, if not nil, is told after each object how many bytes were moved so far, by any
@@ -51,8 +53,8 @@ type Options struct {
 	Rate int64
 }
 
-// Repository is where backups are: all of one database, or of several that share nothing but the
-// parts that they have in common.
+// Repository is where the backups of one database are. Those of two in one could not be told apart:
+// "the last" would be of either, and Prune would keep one of each day for both.
 type Repository struct {
 	store *sealed
 	data  snapshot.Store

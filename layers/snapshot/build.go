@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -13,17 +14,21 @@ import (
 	"github.com/strictkv/strictkv/layers/snapshot/internal/table"
 )
 
-// sortedMax is how many bytes of keys and values a Build sorts in memory.
-const sortedMax = 64 << 20
+// sortedMax is how many bytes of keys and values a Build sorts in memory, each with entryMemory
+// more, which is about what the entry itself takes.
+const (
+	sortedMax   = 64 << 20
+	entryMemory = 96
+)
 
 // runsMax bounds the sorted runs of a Build, 640 GiB.
 const runsMax = 10_000
 
 // Build saves what a sequence yields as a snapshot, and returns its name. Keys in order are written
-// as they come; others are sorted, 64 MiB at a time, in files beside the snapshots, or those for
-// temporary files if that is a bucket: each byte is then written twice. Of a key that comes twice,
-// the last value counts. A process that dies may leave files named *.saving among the temporary
-// ones. What the sequence yields may be reused as soon as it goes on.
+// as they come; others are sorted, 64 MiB of memory at a time, in files beside the snapshots, or
+// those for temporary files if that is a bucket: each byte is then written twice. Of a key that
+// comes twice, the last value counts. A process that dies may leave files named *.saving among the
+// temporary ones. What the sequence yields may be reused as soon as it goes on.
 //
 // Errors: ErrInvalid for a key that is not 1 to 4096 bytes long, or a value of more than 64 MiB;
 // ErrBusy, the store's, and ctx's.
@@ -130,7 +135,7 @@ func (b *building) take(seq iter.Seq2[[]byte, []byte]) (err error) {
 func (b *building) keep(e table.Entry) error {
 	e.Key, e.Value = bytes.Clone(e.Key), bytes.Clone(e.Value)
 	b.memory = append(b.memory, e)
-	if b.bytes += len(e.Key) + len(e.Value); b.bytes < sortedMax {
+	if b.bytes += len(e.Key) + len(e.Value) + entryMemory; b.bytes < sortedMax {
 		return nil
 	}
 	return b.spill()
@@ -237,6 +242,7 @@ type runHeap struct {
 	cursors []*table.Cursor
 	order   []int // a heap of those that are not at their end
 	last    []byte
+	failed  error
 }
 
 func newHeap(ctx context.Context, runs []*table.File) *runHeap {
@@ -248,6 +254,7 @@ func newHeap(ctx context.Context, runs []*table.File) *runHeap {
 		if c.Entry() != nil {
 			h.order = append(h.order, i)
 		}
+		h.failed = cmp.Or(h.failed, c.Err())
 	}
 	for i := len(h.order)/2 - 1; i >= 0; i-- {
 		h.down(i)
@@ -279,12 +286,13 @@ func (h *runHeap) down(i int) {
 
 // next is the next entry of all.
 func (h *runHeap) next() (table.Entry, bool) {
-	for len(h.order) > 0 && h.err() == nil {
+	for len(h.order) > 0 && h.failed == nil {
 		c := h.cursors[h.order[0]]
 		e := *c.Entry()
 		if c.Next(); c.Entry() == nil {
 			n := len(h.order) - 1
 			h.order[0], h.order = h.order[n], h.order[:n]
+			h.failed = c.Err()
 		}
 		h.down(0)
 		if !bytes.Equal(e.Key, h.last) {
@@ -295,11 +303,4 @@ func (h *runHeap) next() (table.Entry, bool) {
 	return table.Entry{}, false
 }
 
-func (h *runHeap) err() error {
-	for _, c := range h.cursors {
-		if err := c.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (h *runHeap) err() error { return h.failed }

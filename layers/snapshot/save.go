@@ -75,7 +75,7 @@ func saveOf(ctx context.Context, s Store, from source, o SaveOptions) (string, e
 // save is a file of content and its origin: the States of the keys' objects.
 type save struct {
 	content, origin *output
-	instant         time.Time
+	instant, began  time.Time // began is when this run did
 	itemWise        bool
 }
 
@@ -87,8 +87,11 @@ func newSave(in session) (w *save, err error) {
 	return w, err
 }
 
+// restart begins a run, which may see the instant at which the run before was validated.
 func (w *save) restart() error {
-	w.instant = time.Now()
+	if w.instant, w.began = w.began, time.Now(); w.instant.IsZero() {
+		w.instant = w.began
+	}
 	return errors.Join(w.content.restart(), w.origin.restart())
 }
 

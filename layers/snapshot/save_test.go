@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/layers/snapshot"
 )
@@ -308,4 +310,53 @@ func transfers(
 			assert.NoError(t, err)
 		}
 	}
+}
+
+// hooked is a store that tells of each listing by its number, before it is made, and when it is.
+type hooked struct {
+	backend.Backend
+	lists atomic.Int32
+	tell  func(n int32, made bool)
+}
+
+func (h *hooked) List(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
+	n := h.lists.Add(1)
+	h.tell(n, false)
+	page, err := h.Backend.List(ctx, o)
+	h.tell(n, true)
+	return page, err
+}
+
+// TestInstantIsNotTooLate: a second run goes by what validated the first, which may be older than
+// the run. What is committed in between is not in the snapshot, nor does its Instant say so.
+func TestInstantIsNotTooLate(t *testing.T) {
+	h := &hooked{Backend: memory.New(), tell: func(int32, bool) {}}
+	var of []*strictkv.Collection
+	for _, b := range []backend.Backend{h, h.Backend} {
+		db, err := strictkv.Open(t.Context(), "db", b)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, db.Close(context.Background())) }()
+		of = append(of, db.Collection([]byte("c")))
+	}
+	saved, other := of[0], of[1]
+	require.NoError(t, other.Write(t.Context(), []byte("a"), []byte("1")))
+	var before time.Time
+	h.lists.Store(0)
+	h.tell = func(n int32, made bool) {
+		switch {
+		case n == 2 && !made: // it validates the first run
+			assert.NoError(t, other.Write(t.Context(), []byte("a"), []byte("2")))
+		case n == 3 && made: // beside the reading of what is found to be changed
+			before = time.Now()
+			assert.NoError(t, other.Write(t.Context(), []byte("b"), []byte("3")))
+		}
+	}
+	s := snapshot.Dir(t.TempDir())
+	name, err := snapshot.Save(t.Context(), s, saved, snapshot.SaveOptions{})
+	require.NoError(t, err)
+	require.EqualValues(t, 3, h.lists.Load(), "the second run needs no listing")
+	snap := open(t, s, name)
+	_, err = snap.Get(t.Context(), []byte("b"))
+	require.ErrorIs(t, err, snapshot.ErrNotFound)
+	require.True(t, snap.Instant().Before(before), "%v, %v", snap.Instant(), before)
 }

@@ -87,7 +87,7 @@ func (s *Snapshot) open(ctx context.Context, name string) error {
 }
 
 // Close ends the use of the snapshot, of what With and Without have made of it, and of all values
-// that came from them: their memory is gone.
+// that came from them: their memory is gone. A second one does nothing.
 func (s *Snapshot) Close() error {
 	var err error
 	for _, f := range s.files {

@@ -192,6 +192,25 @@ func TestBuildSorts(t *testing.T) {
 	assert.Less(t, float64(info.Size()), 1.1*n*(900+8))
 }
 
+// TestBuildBoundsMemory: small keys take more memory than their bytes, and are written to a run
+// before it is too much.
+func TestBuildBoundsMemory(t *testing.T) {
+	path := t.TempDir()
+	runs := 0
+	_, err := snapshot.Build(t.Context(), snapshot.Dir(path), func(yield func(k, v []byte) bool) {
+		for i := 700_000; i > 0; i-- { // 5.6 MB
+			if !yield(fmt.Appendf(nil, "%08d", i), nil) {
+				return
+			}
+		}
+		files, err := filepath.Glob(filepath.Join(path, "*.saving"))
+		assert.NoError(t, err)
+		runs = len(files) - 2 // but for the announcement, and what begins in order
+	})
+	require.NoError(t, err)
+	assert.Equal(t, 1, runs)
+}
+
 // TestLastCounts: of a key that comes twice, the last value counts.
 func TestLastCounts(t *testing.T) {
 	for _, s := range stores(t) {

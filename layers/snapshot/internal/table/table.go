@@ -50,6 +50,7 @@ type File struct {
 	// are nil if a block must be read and checked each time.
 	mapped []byte
 	seen   []atomic.Uint64
+	closed atomic.Bool
 }
 
 // TailSize tells from the last bytes of a file, as many as FooterSize or more, how many bytes what
@@ -107,13 +108,22 @@ func newFile(tail []byte, src Source) (*File, error) {
 		return nil, fmt.Errorf("%w: %d blocks in %d bytes", ErrCorrupt, foot.blocks, foot.top)
 	}
 	if m, ok := src.(*mappedSource); ok {
+		if f.Size != int64(len(m.data)) { // before memory is taken for as many blocks as it says
+			return nil, fmt.Errorf("%w: it has %d bytes, not %d", ErrCorrupt, len(m.data), f.Size)
+		}
 		f.mapped, f.seen = m.data, make([]atomic.Uint64, foot.blocks/64+1)
 	}
 	return f, nil
 }
 
-// Close closes the source. Nothing that came from the file may be used any more.
-func (f *File) Close() error { return f.src.Close() }
+// Close closes the source. Nothing that came from the file may be used any more. A second one does
+// nothing: what is mapped at the same place by then may be another file.
+func (f *File) Close() error {
+	if f.closed.Swap(true) {
+		return nil
+	}
+	return f.src.Close()
+}
 
 // Tail is what follows the segments.
 func (f *File) Tail() []byte { return f.tail }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -201,6 +202,39 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	require.Error(t, try(append(bytes.Clone(file), 0)))
+}
+
+// TestClosedTwice: the second Close does not unmap what has been mapped at the same place since.
+func TestClosedTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, written(t, Meta{}, Entry{Key: []byte("a")}), 0o600))
+	f, err := OpenFile(path)
+	require.NoError(t, err)
+	closes := 0
+	f.src = closing{f.src, &closes}
+	require.NoError(t, f.Close())
+	require.NoError(t, f.Close())
+	require.Equal(t, 1, closes)
+}
+
+type closing struct {
+	Source
+	n *int
+}
+
+func (c closing) Close() error {
+	*c.n++
+	return c.Source.Close()
+}
+
+// TestSizesThatLie: a footer with a right checksum that tells of more blocks than memory holds.
+func TestSizesThatLie(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	tail := (&blockWriter{}).appendTo(nil)
+	f := footer{top: math.MaxInt64 - 1<<10, topLength: int64(len(tail)), blocks: math.MaxInt64 / 16}
+	require.NoError(t, os.WriteFile(path, f.append(tail), 0o600))
+	_, err := OpenFile(path)
+	require.ErrorIs(t, err, ErrCorrupt)
 }
 
 // TestReadsSeeDamage: no read returns bytes that were flipped, without a Verify.
