@@ -253,21 +253,24 @@ func (s directory) End(f func(session.Info) bool, but int64) (n int) {
 	return n
 }
 
-// ServeUntil is Serve until ctx ends, and then Shutdown, which may take as long as stop. It returns
-// nil if all ended so.
+// ServeUntil is Serve until ctx ends, or the listener fails, and then Shutdown, which may take as
+// long as stop. It returns nil if all ended as it should.
 func (s *Server) ServeUntil(ctx context.Context, ln net.Listener, stop time.Duration) error {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
+	var failed error
 	select {
-	case err := <-served:
-		return err
+	case failed = <-served:
 	case <-ctx.Done():
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stop)
 	defer cancel()
 	err := s.Shutdown(end)
-	if e := <-served; !errors.Is(e, ErrServerClosed) {
-		err = errors.Join(err, e)
+	if failed == nil {
+		failed = <-served
+	}
+	if !errors.Is(failed, ErrServerClosed) {
+		err = errors.Join(failed, err)
 	}
 	return err
 }

@@ -23,6 +23,9 @@ func TestFirst(t *testing.T) {
 	other.Expect("CLIENT SETNAME b", "OK", "CLIENT KILL ID 0",
 		"-ERR client-id should be greater than 0", "CLIENT KILL 1.2.3.4:5", "-ERR No such client",
 		"CLIENT KILL TYPE pubsub", "0", "CLIENT KILL FOO 1", "-ERR syntax error")
+	c.Expect("MULTI", "OK", "SET n 6", "QUEUED", "EXEC x", "-EXECABORT Transaction discarded "+
+		"because of: wrong number of arguments for 'exec' command", "EXEC",
+		"-ERR EXEC without MULTI", "GET n", "'5'")
 	killed := s.Dial(t)
 	id := killed.Do("CLIENT ID")
 	killed.Expect("CLIENT KILL ID "+id, "0", "CLIENT KILL SKIPME no ID "+id, "1")

@@ -39,6 +39,9 @@ func (s *Session) enqueue(c call) {
 	if c.err != nil {
 		s.aborted = true
 		s.fail(c.err)
+		if c.command != nil && c.command.Name == "exec" { // with arguments, which discards all
+			s.forget()
+		}
 		return
 	}
 	s.queue = append(s.queue, c)

@@ -230,8 +230,9 @@ func (c *call) eachKey(f func(key []byte)) {
 func (s *Session) one(ctx context.Context, c call) {
 	switch {
 	case s.multi && !immediate(c):
-		s.enqueue(c)
-		s.queued.Store(int64(len(s.queue)))
+		if s.enqueue(c); s.multi {
+			s.queued.Store(int64(len(s.queue)))
+		}
 	case c.err != nil:
 		s.fail(c.err)
 	case c.command.Run != nil:
