@@ -231,28 +231,35 @@ func move(c *command.Call, from, to bool) error {
 	if err != nil {
 		return err
 	}
-	// The other list may be too long for one more, which must be known before anything is written.
-	if string(c.Args[1]) != string(c.Args[2]) {
-		target, err := open(c, c.Args[2])
-		if err != nil {
+	other := string(c.Args[1]) != string(c.Args[2])
+	if other { // which may be too long for one more: that must be known before anything is written
+		if err := pushTo(c, c.Args[2], to, items[0]); err != nil {
 			return err
 		}
-		if err := target.push(to, items[0]); err != nil {
-			return err
-		}
-		if err := target.save(); err != nil {
-			return err
-		}
-		_, err = source.pop(from, 1)
-	} else if _, err = source.pop(from, 1); err == nil {
-		err = source.push(to, items[0])
 	}
-	if err != nil {
+	if _, err := source.pop(from, 1); err != nil {
 		return err
+	}
+	if !other {
+		if err := source.push(to, items[0]); err != nil {
+			return err
+		}
 	}
 	if err := source.save(); err != nil {
 		return err
 	}
 	c.Out.Bulk(items[0])
 	return nil
+}
+
+// pushTo pushes an element to a list.
+func pushTo(c *command.Call, key []byte, left bool, item []byte) error {
+	l, err := open(c, key)
+	if err != nil {
+		return err
+	}
+	if err := l.push(left, item); err != nil {
+		return err
+	}
+	return l.save()
 }
