@@ -3,6 +3,7 @@ package system_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,13 +18,14 @@ import (
 // even tell the state.
 type aching struct {
 	*memory.Backend
+	mu   *sync.Mutex // guards lost
 	lost map[string]bool
 }
 
 func (b aching) List(ctx context.Context, o backend.ListOptions) (backend.Page, error) {
 	page, err := b.Backend.List(ctx, o)
 	for i := range page.Objects {
-		if lost, ok := b.lost[page.Objects[i].Name]; ok {
+		if lost, ok := b.of(page.Objects[i].Name); ok {
 			if page.Objects[i].Damaged = true; lost {
 				page.Objects[i].Version = ""
 			}
@@ -32,10 +34,18 @@ func (b aching) List(ctx context.Context, o backend.ListOptions) (backend.Page, 
 	return page, err
 }
 
+// of reports whether an object is lost, and whether it is damaged at all.
+func (b aching) of(name string) (lost, damaged bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lost, damaged = b.lost[name]
+	return lost, damaged
+}
+
 func (b aching) Get(
 	ctx context.Context, name string, known backend.Version,
 ) (backend.Object, error) {
-	lost, ok := b.lost[name]
+	lost, ok := b.of(name)
 	if !ok {
 		return b.Backend.Get(ctx, name, known)
 	}
@@ -53,7 +63,7 @@ func (b aching) Put(
 	ctx context.Context, name string, data []byte, c backend.Condition,
 ) (backend.Stamp, error) {
 	if _, err := b.Get(ctx, name, ""); err != nil && b.Backend != nil {
-		if _, ok := b.lost[name]; ok && !c.Absent() {
+		if _, ok := b.of(name); ok && !c.Absent() {
 			return backend.Stamp{}, err
 		}
 	}
@@ -63,6 +73,8 @@ func (b aching) Put(
 func (b aching) Delete(ctx context.Context, name string, v backend.Version) error {
 	err := b.Backend.Delete(ctx, name, v)
 	if err == nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		delete(b.lost, name)
 	}
 	return err
@@ -74,7 +86,7 @@ func TestWhatTheStoreKnowsToBeDamaged(t *testing.T) {
 	mem, first := withDamage(t)
 	require.NoError(t, first.Close(t.Context()))
 	create(t, mem, "db/+c/=b (1)", "a stray")
-	b := aching{mem, map[string]bool{
+	b := aching{mem, new(sync.Mutex), map[string]bool{
 		"db/+c/=b": false, "db/+c/=d": true, "db/+c/=b (1)": false,
 	}}
 	db, err := strictkv.Open(t.Context(), "db", b)
