@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -43,18 +42,22 @@ func TestBugsAreAnchored(t *testing.T) {
 // (TestSim).
 func TestPlanted(t *testing.T) {
 	if *planted == 0 {
-		t.Skip("builds the engine once for each bug: set -sim.planted=1 to run it")
+		t.Skip("searches each bug on a core: set -sim.planted=1 to run it")
 	}
-	for _, b := range bugs {
+	all := buildAll(t)
+	for i, b := range bugs {
 		if !strings.Contains(b.name, *plantedName) {
 			continue
 		}
 		t.Run(strings.ReplaceAll(b.name, " ", "_"), func(t *testing.T) {
-			t.Parallel() // each is a build, and a search on one core
-			binary := b.build(t)
+			t.Parallel() // each is a search on one core
+			binary := all
+			if !b.switched(t) {
+				binary = b.build(t)
+			}
 			var found []int
-			for i := range *planted {
-				found = append(found, search(t, binary, b.workload, 1000*i))
+			for n := range *planted {
+				found = append(found, b.search(t, binary, i+1, 1000*n))
 			}
 			slices.Sort(found)
 			t.Logf("%s: median %d, all %v", b.name, found[len(found)/2], found)
@@ -62,41 +65,19 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// build compiles this package's tests with the bug.
-func (b bug) build(t *testing.T) string {
-	t.Helper()
-	file, err := filepath.Abs(filepath.Join("../..", b.file))
-	require.NoError(t, err)
-	source, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(source), b.good), "places for it in %s", b.file)
-	dir := t.TempDir()
-	broken := filepath.Join(dir, "broken.go")
-	changed := strings.Replace(string(source), b.good, b.bad, 1)
-	require.NoError(t, os.WriteFile(broken, []byte(changed), 0o600))
-	overlay := filepath.Join(dir, "overlay.json")
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: broken}})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
-	binary := filepath.Join(dir, "sim.test")
-	build := exec.Command("go", "test", "-vet=off", "-c", "-overlay", overlay, "-o", binary, ".")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return binary
-}
-
 var foundLine = regexp.MustCompile(`schedule (\d+): (.*)`)
 
-// search returns the number of schedules until the bug was found.
-func search(t *testing.T, binary, workload string, first int) int {
+// search returns the number of schedules until the bug, which has a number, was found.
+func (b bug) search(t *testing.T, binary string, number, first int) int {
 	t.Helper()
 	limit := plantedMax
-	if workload != "" {
+	if b.workload != "" {
 		limit = plantedAloneMax
 	}
 	cmd := exec.Command(binary, "-test.cpu=1", "-test.run=^TestSim$", "-sim.shrink=false",
-		"-sim.workload="+workload,
+		"-sim.workload="+b.workload,
 		fmt.Sprintf("-sim.seed=%d", first), fmt.Sprintf("-sim.seeds=%d", limit))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", plantedEnv, number))
 	out, err := cmd.CombinedOutput()
 	m := foundLine.FindSubmatch(out)
 	if err == nil || m == nil {
