@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/strictkv/strictkv/internal/raced"
 	"github.com/strictkv/strictkv/internal/sim"
 	"github.com/strictkv/strictkv/internal/sim/program"
 )
@@ -14,10 +15,14 @@ import (
 // must be the same, byte for byte.
 func TestReplay(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	times := 20
+	if raced.Enabled() {
+		times /= racedPart
+	}
 	for i, name := range program.Names() {
 		cfg := sim.Config{Workload: name, Seed: uint64(i), Trace: true}
 		first := sim.Run(cfg)
-		for n := range 20 {
+		for n := range times {
 			runtime.GOMAXPROCS([]int{1, 8}[n%2])
 			same(t, first, sim.Run(cfg))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/strictkv/strictkv/internal/raced"
 	"github.com/strictkv/strictkv/internal/sim"
 	"github.com/strictkv/strictkv/internal/sim/program"
 )
@@ -48,6 +49,10 @@ func config(t *testing.T) sim.Config {
 	}
 	return cfg
 }
+
+// racedPart is the part of the schedules that run under the race detector. One goroutine at a time
+// runs in them, and hands over to the next, which leaves no race to be found: TestFree has those.
+const racedPart = 10
 
 // hangMax is how long a schedule may take, in real time. Most take some milliseconds.
 const hangMax = time.Minute
@@ -87,6 +92,9 @@ func TestSim(t *testing.T) {
 		names = []string{*workload}
 	}
 	start, cfg := time.Now(), config(t)
+	if raced.Enabled() {
+		*seeds /= racedPart
+	}
 	var total sim.Total
 	for i := 0; *soak > 0 && time.Since(start) < *soak || *soak == 0 && i < *seeds; i++ {
 		cfg.Workload, cfg.Seed = names[i%len(names)], *seed+uint64(i/len(names))

@@ -25,6 +25,7 @@ import (
 	"github.com/strictkv/strictkv/backend/gcs/gcstest"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/backend/simulated"
+	"github.com/strictkv/strictkv/internal/raced"
 )
 
 const mib = 1 << 20
@@ -162,6 +163,9 @@ func ms(x toll) float64 { return math.Round(x.took.Seconds() * 1000) }
 // TestInlineTable logs what the default of WithInlineMax was chosen by, and holds to it
 // what does not depend on chance.
 func TestInlineTable(t *testing.T) {
+	if raced.Enabled() {
+		t.Skip("it counts requests of what other tests do: the race detector has nothing to find")
+	}
 	const standard = strictkv.DefaultInlineMax
 	require.Contains(t, inlineSizes, standard)
 	for _, x := range []struct {
@@ -242,6 +246,9 @@ func largeBackends(t *testing.T) map[string]func() backend.Backend {
 // TestMemoryOfLargeValues: to write the largest value takes one copy of what the caller
 // has, and to read it the bytes as they came and the caller's copy of them.
 func TestMemoryOfLargeValues(t *testing.T) {
+	if raced.Enabled() {
+		t.Skip("the race detector takes memory of its own")
+	}
 	value := bytes.Repeat([]byte("a value of 16 by"), strictkv.ValueMax/16)
 	for name, store := range largeBackends(t) {
 		t.Run(name, func(t *testing.T) {
