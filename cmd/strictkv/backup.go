@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
-	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"github.com/strictkv/strictkv"
@@ -29,7 +27,7 @@ func (r *repository) flags(c *cobra.Command, to bool) {
 	if to {
 		name = "to"
 		c.Flags().BoolVar(&r.compress, "compress", false, "compress by zstd")
-		c.Flags().StringVar(&r.recipient, "recipient", "", "encrypt for this `key` of age: age1...")
+		c.Flags().StringVar(&r.recipient, "recipient", "", "encrypt for these `keys`: age1...,...")
 	}
 	c.Flags().StringVar(&r.url, name, "", "`URL` of the bucket, or folder, of the backups")
 	_ = c.MarkFlagRequired(name)
@@ -40,38 +38,21 @@ func (r *repository) flags(c *cobra.Command, to bool) {
 // inRepository opens the repository, and closes it when f has returned.
 func (a *app) inRepository(
 	ctx context.Context, r repository, f func(*backup.Repository) error,
-) (err error) {
+) error {
 	o := backup.Options{Compress: r.compress, Rate: r.rate}
-	if r.recipient != "" {
-		to, err := age.ParseX25519Recipient(r.recipient)
+	if err := o.Keys(r.recipient, r.identity); err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return at(ctx, r.url, func(b *bucketurl.Bucket) error {
+		var done func()
+		o.Progress, done = a.progress("bytes moved", false)
+		defer done()
+		repo, err := backup.Open(b, o)
 		if err != nil {
-			return fmt.Errorf("%w: --recipient: %w", errUsage, err)
+			return err
 		}
-		o.Recipients = []age.Recipient{to}
-	}
-	if r.identity != "" {
-		file, err := os.Open(r.identity)
-		if err == nil {
-			o.Identities, err = age.ParseIdentities(file)
-			err = errors.Join(err, file.Close())
-		}
-		if err != nil {
-			return fmt.Errorf("%w: --identity: %w", errUsage, err)
-		}
-	}
-	b, err := bucketurl.Open(ctx, r.url)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	var done func()
-	o.Progress, done = a.progress("bytes moved", false)
-	defer done()
-	repo, err := backup.Open(b, o)
-	if err != nil {
-		return err
-	}
-	return f(repo)
+		return f(repo)
+	})
 }
 
 func (a *app) backup() *cobra.Command {
@@ -164,18 +145,14 @@ func (a *app) backups() *cobra.Command {
 
 // infos prints backups.
 func (a *app) infos(all []backup.Info) error {
-	var rows [][]string
 	for _, info := range all {
-		if a.json {
-			if err := a.print(info, ""); err != nil {
-				return err
-			}
-			continue
+		err := a.print(info, "%s  %s  %d keys  %d layers\n", info.Name,
+			info.Instant.Format(time.RFC3339), info.Keys, info.Layers)
+		if err != nil {
+			return err
 		}
-		rows = append(rows, []string{info.Name, info.Instant.Format(time.RFC3339),
-			fmt.Sprint(info.Keys, " keys"), fmt.Sprint(info.Layers, " layers")})
 	}
-	return a.table(rows)
+	return nil
 }
 
 func (a *app) prune() *cobra.Command {

@@ -8,7 +8,6 @@ replace (
 )
 
 require (
-	filippo.io/age v1.3.2
 	github.com/chromedp/cdproto v0.159.2
 	github.com/chromedp/chromedp v0.23.0
 	github.com/rogpeppe/go-internal v1.16.0
@@ -23,6 +22,7 @@ require (
 )
 
 require (
+	filippo.io/age v1.3.2 // indirect
 	github.com/DataDog/zstd v1.5.7 // indirect
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
 	github.com/RaduBerinde/btreemap v0.0.0-20250419174037-3d62b7205d54 // indirect

@@ -71,11 +71,16 @@ func (a *app) creates(c *cobra.Command) {
 }
 
 // inBucket opens the bucket, and closes it when f has returned.
-func (a *app) inBucket(ctx context.Context, f func(*bucketurl.Bucket) error) (err error) {
+func (a *app) inBucket(ctx context.Context, f func(*bucketurl.Bucket) error) error {
 	if a.bucket == "" {
 		return fmt.Errorf("%w: no bucket: use --bucket or STRICTKV_BUCKET", errUsage)
 	}
-	b, err := bucketurl.Open(ctx, a.bucket, pebbleurl.Scheme())
+	return at(ctx, a.bucket, f)
+}
+
+// at is inBucket for any URL.
+func at(ctx context.Context, url string, f func(*bucketurl.Bucket) error) (err error) {
+	b, err := bucketurl.Open(ctx, url, pebbleurl.Scheme())
 	if err != nil {
 		return err
 	}

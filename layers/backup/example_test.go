@@ -96,3 +96,10 @@ func ExampleRule_Kept() {
 	// 2026-11-02
 	// 2026-11-03
 }
+
+func ExampleOptions_Keys() {
+	var o backup.Options
+	err := o.Keys("age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p", "")
+	fmt.Println(len(o.Recipients), err)
+	// Output: 1 <nil>
+}

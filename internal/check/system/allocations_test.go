@@ -20,7 +20,7 @@ import (
 // smallest of some runs: allocations of others can only add to it.
 func TestAllocationsOfSizeClasses(t *testing.T) {
 	if raced.Enabled() {
-		t.Skip("the race detector allocates: run without -race")
+		t.Skip("the race detector allocates: run it without -race")
 	}
 	for _, size := range []int{128, 256, 1024} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

@@ -164,7 +164,7 @@ func ms(x toll) float64 { return math.Round(x.took.Seconds() * 1000) }
 // what does not depend on chance.
 func TestInlineTable(t *testing.T) {
 	if raced.Enabled() {
-		t.Skip("it counts requests of what other tests do: the race detector has nothing to find")
+		t.Skip("it counts requests of what others race in: run it without -race")
 	}
 	const standard = strictkv.DefaultInlineMax
 	require.Contains(t, inlineSizes, standard)
@@ -247,7 +247,7 @@ func largeBackends(t *testing.T) map[string]func() backend.Backend {
 // has, and to read it the bytes as they came and the caller's copy of them.
 func TestMemoryOfLargeValues(t *testing.T) {
 	if raced.Enabled() {
-		t.Skip("the race detector takes memory of its own")
+		t.Skip("the race detector takes memory of its own: run it without -race")
 	}
 	value := bytes.Repeat([]byte("a value of 16 by"), strictkv.ValueMax/16)
 	for name, store := range largeBackends(t) {

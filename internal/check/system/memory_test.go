@@ -176,7 +176,7 @@ type hour struct {
 // minute; so it is the means of half an hour each that are compared.
 func TestNothingGrowsInAnHour(t *testing.T) {
 	if raced.Enabled() {
-		t.Skip("the race detector makes an hour too long: run without -race")
+		t.Skip("the race detector makes an hour too long: run it without -race")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		h := &hour{t: t, bucket: memory.New()}

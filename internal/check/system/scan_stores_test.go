@@ -264,7 +264,7 @@ func (b bottomless) List(ctx context.Context, o backend.ListOptions) (backend.Pa
 
 func TestScanTooManyKeys(t *testing.T) {
 	if raced.Enabled() {
-		t.Skip("one goroutine does it all: the race detector has nothing to find")
+		t.Skip("one goroutine does it all, and has no race: run it without -race")
 	}
 	db, err := strictkv.Open(ctx, "example", bottomless{memory.New()})
 	require.NoError(t, err)
