@@ -8,6 +8,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cleanup"
 	"github.com/strictkv/strictkv/internal/contention"
+	"github.com/strictkv/strictkv/internal/feed"
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/resolve"
@@ -26,6 +27,7 @@ type DB struct {
 	rs     *resolve.Resolver
 	bg     *cleanup.Background
 	engine *txn.Engine
+	local  *feed.Local
 	stop   context.CancelFunc // of the background work
 
 	concurrency int // of requests
@@ -82,7 +84,7 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 	st.Log().Info("opened", "read_only", s.readOnly, "keeps_tombstones", !st.ConditionalDelete())
 	life, stop := rt.WithCancel(context.WithoutCancel(ctx))
 	keys := contention.NewKeys(rt)
-	db.st, db.stop = st, stop
+	db.st, db.stop, db.local = st, stop, feed.NewLocal(rt)
 	db.rs = resolve.New(resolve.Options{Store: st, Patience: s.patience})
 	db.bg = cleanup.New(life, cleanup.Options{
 		Resolver: db.rs, Store: st, Keys: keys,
@@ -140,6 +142,17 @@ func (db *DB) end() {
 		db.idle.Set()
 		db.idle = nil
 	}
+}
+
+// noted passes on which cells a transaction of the handle has written, or may have.
+func (db *DB) noted(names []string) { db.local.Note(names) }
+
+// subscribe begins a subscription to what transactions of the handle write, or may have written,
+// from now on. It must be stopped.
+func (db *DB) subscribe() *feed.Subscription {
+	s := db.local.Subscribe()
+	db.engine.OnCommit(db.noted)
+	return s
 }
 
 // Tx runs a transaction. The function reads and writes through the Tx that it is
