@@ -155,6 +155,7 @@ var directions = []row{
 	{"internal/sweep", []string{
 		"backend",
 		"internal/resolve", "internal/store", "internal/cell", "internal/keyspace", "internal/seam",
+		"internal/feed",
 	}, "garbage is found by listing and resolving, not by running transactions"},
 
 	{"internal/worldtest", []string{
