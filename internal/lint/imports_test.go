@@ -170,7 +170,7 @@ var directions = []row{
 	{"internal/sim/...", []string{
 		".", "backend", "backend/memory", "backend/faulty", "cache", "testing", "internal/history",
 		testify, "internal/seam", "internal/cell", "internal/txid", "internal/keyspace",
-		"internal/store",
+		"internal/store", "internal/feed",
 		"internal/sim/...",
 	}, "the simulator drives the engine through the seam and the API; it may look into cells"},
 	{"internal/model", []string{"internal/model/explore"},
