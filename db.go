@@ -8,6 +8,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cleanup"
 	"github.com/strictkv/strictkv/internal/contention"
+	"github.com/strictkv/strictkv/internal/feed"
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/resolve"
@@ -26,6 +27,8 @@ type DB struct {
 	rs     *resolve.Resolver
 	bg     *cleanup.Background
 	engine *txn.Engine
+	local  *feed.Local
+	feed   *feed.Writer       // nil without WithFeed
 	stop   context.CancelFunc // of the background work
 
 	concurrency int // of requests
@@ -82,7 +85,7 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 	st.Log().Info("opened", "read_only", s.readOnly, "keeps_tombstones", !st.ConditionalDelete())
 	life, stop := rt.WithCancel(context.WithoutCancel(ctx))
 	keys := contention.NewKeys(rt)
-	db.st, db.stop = st, stop
+	db.st, db.stop, db.local = st, stop, feed.NewLocal(rt)
 	db.rs = resolve.New(resolve.Options{Store: st, Patience: s.patience})
 	db.bg = cleanup.New(life, cleanup.Options{
 		Resolver: db.rs, Store: st, Keys: keys,
@@ -91,6 +94,10 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 	db.engine = txn.New(txn.Config{
 		Store: st, Resolver: db.rs, Background: db.bg, Keys: keys, InlineMax: s.inlineMax,
 	})
+	if s.feed != nil && !s.readOnly {
+		db.feed = feed.NewWriter(life, st, s.feed.Interval)
+		db.engine.OnCommit(db.noted)
+	}
 	return db, nil
 }
 
@@ -118,6 +125,9 @@ func (db *DB) Close(ctx context.Context) error {
 	if err := db.bg.Drain(ctx); err != nil {
 		return fmt.Errorf("close %q: intents are being resolved: %w", db.name, err)
 	}
+	if db.feed != nil {
+		db.feed.Close(ctx)
+	}
 	return nil
 }
 
@@ -140,6 +150,31 @@ func (db *DB) end() {
 		db.idle.Set()
 		db.idle = nil
 	}
+}
+
+// noted passes on which cells a transaction of the handle has written, or may have.
+func (db *DB) noted(names []string) {
+	db.local.Note(names)
+	if db.feed != nil {
+		db.feed.Note(names)
+	}
+}
+
+// subscribe begins a subscription to what transactions of the handle write, or may have written,
+// from now on. It must be stopped.
+func (db *DB) subscribe() *feed.Subscription {
+	s := db.local.Subscribe()
+	db.engine.OnCommit(db.noted)
+	return s
+}
+
+// hints returns a reader of what other handles write by WithFeed.
+func (db *DB) hints() *feed.Reader {
+	own := ""
+	if db.feed != nil {
+		own = db.feed.ID()
+	}
+	return feed.NewReader(db.st, own)
 }
 
 // Tx runs a transaction. The function reads and writes through the Tx that it is
@@ -273,6 +308,9 @@ type Stats struct {
 	Gets, NotModified, Puts, Unknown, Deletes, Lists, Resent int64
 	// Bytes of objects read and written.
 	BytesRead, BytesWritten int64
+	// FeedWritten counts the objects of hints for followers (see WithFeed), and FeedDropped those
+	// that were given up.
+	FeedWritten, FeedDropped int64
 	// KeepsTombstones says that no sweep removes the tombstones of deleted keys: the store
 	// lacks a DELETE that is conditional, or is not known to have it (see WithProbe).
 	KeepsTombstones bool
@@ -282,6 +320,10 @@ type Stats struct {
 // counted in part.
 func (db *DB) Stats() Stats {
 	t, r := db.engine.Stats(), db.st.Counts()
+	var written, dropped int64
+	if db.feed != nil {
+		written, dropped = db.feed.Written(), db.feed.Dropped()
+	}
 	return Stats{
 		Committed: t.Committed.Load(), ReadOnly: t.ReadOnly.Load(),
 		Failed: t.Failed.Load(), InDoubt: t.InDoubt.Load(),
@@ -293,6 +335,7 @@ func (db *DB) Stats() Stats {
 		Puts: r.Puts.Load(), Unknown: r.Unknown.Load(),
 		Deletes: r.Deletes.Load(), Lists: r.Lists.Load(), Resent: r.Retried.Load(),
 		BytesRead: r.BytesRead.Load(), BytesWritten: r.BytesWritten.Load(),
+		FeedWritten: written, FeedDropped: dropped,
 		KeepsTombstones: !db.st.ConditionalDelete(),
 	}
 }
@@ -312,6 +355,8 @@ func (s Stats) Sub(earlier Stats) Stats {
 		Lists: s.Lists - earlier.Lists, Resent: s.Resent - earlier.Resent,
 		BytesRead:       s.BytesRead - earlier.BytesRead,
 		BytesWritten:    s.BytesWritten - earlier.BytesWritten,
+		FeedWritten:     s.FeedWritten - earlier.FeedWritten,
+		FeedDropped:     s.FeedDropped - earlier.FeedDropped,
 		KeepsTombstones: s.KeepsTombstones,
 	}
 }

@@ -30,6 +30,8 @@ type Usage struct {
 	// Lost are copies that a Check has moved aside, Foreign objects that are none of the
 	// database's, and Damaged those of which the store itself says that they are.
 	Lost, Foreign, Damaged Count
+	// Feed are hints for followers: see WithFeed.
+	Feed Count
 	// Other are the object that tells of the database, and those by which sweeps ask for the
 	// store's time.
 	Other Count
@@ -63,7 +65,8 @@ func (db *DB) Usage(ctx context.Context, c *Collection, opts ...WalkOption) (Usa
 	return Usage{
 		Values: Count(u.Values), External: Count(u.External), Tombstones: Count(u.Tombstones),
 		Condemned: Count(u.Condemned), Unread: Count(u.Unread), Lost: Count(u.Lost),
-		Foreign: Count(u.Foreign), Damaged: Count(u.Damaged), Other: Count(u.Other),
+		Foreign: Count(u.Foreign), Damaged: Count(u.Damaged), Feed: Count(u.Feed),
+		Other: Count(u.Other),
 	}, nil
 }
 

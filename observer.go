@@ -247,8 +247,10 @@ const (
 	ObjectValue = ObjectKind(keyspace.ValueKind)
 	// ObjectMeta is what says that there is a database.
 	ObjectMeta = ObjectKind(keyspace.MetaKind)
+	// ObjectFeed is one of hints for followers: see WithFeed.
+	ObjectFeed = ObjectKind(keyspace.HintKind)
 	// ObjectListing is a page of a listing.
-	ObjectListing = ObjectMeta + 1
+	ObjectListing = ObjectFeed + 1
 )
 
 // RequestBegin tells of a request to the store.
@@ -350,10 +352,12 @@ const (
 	TaskUnlink = Task(observe.Unlink)
 	// TaskSettle does, too: settling a transaction in doubt.
 	TaskSettle = Task(observe.Settle)
+	// TaskFeed does, too: writing hints for followers (see WithFeed), and removing old ones.
+	TaskFeed = Task(observe.Feed)
 )
 
 // Background reports whether the task goes on in the background.
-func (t Task) Background() bool { return t >= TaskResolve && t <= TaskSettle }
+func (t Task) Background() bool { return t >= TaskResolve && t <= TaskFeed }
 
 // WorkBegin tells of work beside transactions.
 type WorkBegin struct {

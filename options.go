@@ -9,6 +9,7 @@ import (
 	"github.com/strictkv/strictkv/cache"
 	"github.com/strictkv/strictkv/internal/budget"
 	cells "github.com/strictkv/strictkv/internal/cache"
+	"github.com/strictkv/strictkv/internal/feed"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txn"
 )
@@ -42,6 +43,7 @@ type settings struct {
 	observers   []Observer
 	mustExist   bool
 	readOnly    bool
+	feed        *FeedOptions
 }
 
 // unsized bounds the caches of all handles that are given neither a cache nor a size.
@@ -178,6 +180,36 @@ func MustExist() Option { return func(s *settings) { s.mustExist = true } }
 // died. Other handles end such a transaction after their patience, by a write. This one then
 // returns ErrUnavailable: until somebody else has used the key, or a DB.Sweep has passed.
 func ReadOnly() Option { return func(s *settings) { s.readOnly = true } }
+
+// Limits of FeedOptions.Interval.
+const (
+	// DefaultFeedInterval is the interval where none is set.
+	DefaultFeedInterval = feed.Every
+	// FeedIntervalMin is the shortest one.
+	FeedIntervalMin = feed.EveryMin
+)
+
+// FeedOptions configures WithFeed.
+type FeedOptions struct {
+	// Interval is the shortest time between two objects that the handle writes; 0 or less is
+	// DefaultFeedInterval, and a shorter one than FeedIntervalMin is that. Followers learn of a
+	// commit up to so much later.
+	Interval time.Duration
+}
+
+// WithFeed makes the handle tell followers of the database which keys it has written: in the
+// background, after its commits, by one small object in an interval at most, and the removal of
+// it some minutes later. While it commits nothing, it writes nothing. Followers (Collection.Follow,
+// DB.Follow) list these objects instead of everything, so that what they cost depends on what is
+// written, not on the size of the database.
+//
+// What it tells are hints: keys that may have changed. If one is lost, since a request has failed
+// or the process has died, followers find out when they next go through everything. So commits
+// never wait for the feed, and nothing depends on it. All handles that write should have it, or
+// followers see the commits of those that have not as late as they do without a feed.
+//
+// It has no effect on a ReadOnly handle. Stats.FeedWritten and FeedDropped count.
+func WithFeed(o FeedOptions) Option { return func(s *settings) { s.feed = &o } }
 
 // WithLogger sets where the handle reports what an operator should know. At level Warn: the store
 // throttles, or can't be reached; an object is damaged; a transaction is in doubt, or is tried

@@ -57,6 +57,9 @@ type SweepReport struct {
 	// Clocks counts the objects that were removed which sweeps had left that crashed while
 	// they asked for the store's time.
 	Clocks int64
+	// Hints counts the objects of hints for followers (see WithFeed) that were removed, since
+	// their writers have left them.
+	Hints int64
 	// Waiting counts tombstones and intents that are not old enough; values that expire, and are
 	// less than a minute old, among them.
 	Waiting int64
@@ -114,7 +117,7 @@ func (db *DB) Sweep(ctx context.Context, o SweepOptions) (SweepReport, error) {
 	work.Done(ctx, r.Objects, err)
 	db.st.Log().Info("swept", "dry_run", o.DryRun, "objects", r.Objects, "settled", r.Settled,
 		"expired", r.Expired, "condemned", r.Condemned, "tombstones", r.Tombstones,
-		"values", r.Values, "damaged", r.Damaged, "failed", r.Failed, "err", err)
+		"values", r.Values, "hints", r.Hints, "damaged", r.Damaged, "failed", r.Failed, "err", err)
 	return SweepReport(r), err
 }
 
@@ -178,6 +181,9 @@ type CheckReport struct {
 	Orphans, OrphanBytes int64
 	// Clocks counts objects by which sweeps ask for the store's time.
 	Clocks int64
+	// Hints counts objects of hints for followers (see WithFeed). They are not read: nothing
+	// depends on what they hold, and they are removed within minutes.
+	Hints int64
 	// Lost counts the copies of objects that repairs have moved aside, before this check, and
 	// Moved those that this one has, or would in a dry run.
 	Lost, Moved int64
@@ -258,7 +264,7 @@ func checkReport(r sweep.CheckReport) CheckReport {
 		Objects: r.Objects, Bytes: r.Bytes, Values: r.Values, External: r.External,
 		Tombstones: r.Tombstones, Condemned: r.Condemned, Committed: r.Committed, Dead: r.Dead,
 		Undecided: r.Undecided, Marks: r.Marks, Orphans: r.Orphans, OrphanBytes: r.OrphanBytes,
-		Clocks: r.Clocks, Lost: r.Lost, Moved: r.Moved,
+		Clocks: r.Clocks, Hints: r.Hints, Lost: r.Lost, Moved: r.Moved,
 	}
 	for _, p := range r.Problems {
 		out.Problems = append(out.Problems, CheckProblem{

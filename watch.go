@@ -250,7 +250,7 @@ func (o Op) String() string { return word(uint8(o), "get", "put", "delete", "lis
 
 // String is a word for the kind, as metrics and logs use it.
 func (k ObjectKind) String() string {
-	return word(uint8(k), "other", "cell", "value", "meta", "listing")
+	return word(uint8(k), "other", "cell", "value", "meta", "feed", "listing")
 }
 
 // String is a word for the result, as metrics and logs use it.
@@ -262,5 +262,5 @@ func (r RequestResult) String() string {
 // String is a word for the task, as metrics and logs use it.
 func (t Task) String() string {
 	return word(uint8(t), "open", "sweep", "check", "drop", "load", "items", "resolve",
-		"unlink", "settle")
+		"unlink", "settle", "feed")
 }

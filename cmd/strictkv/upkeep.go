@@ -78,6 +78,7 @@ Which of the external values are garbage, check tells, and sweep removes.`,
 				{"moved aside by repairs", u.Lost},
 				{"foreign", u.Foreign},
 				{"damaged", u.Damaged},
+				{"hints for followers", u.Feed},
 				{"the database's own", u.Other},
 			} {
 				list = append(list, counted{x.what, x.Objects, x.Bytes})

@@ -121,6 +121,7 @@ func report(out io.Writer, r strictkv.SweepReport, dry bool) {
 		{r.Values, "external values%s removed"},
 		{r.ValueBytes, "bytes of external values%s freed"},
 		{r.Clocks, "clocks of earlier sweeps%s removed"},
+		{r.Hints, "hints for followers%s removed"},
 	} {
 		fmt.Fprintf(out, "%8d "+line.what+"\n", line.n, did)
 	}

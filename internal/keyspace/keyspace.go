@@ -10,6 +10,7 @@
 //	<db>/+<name>/*<key>.<32 hex>       their external values,
 //	<db>/+<name>/+<name>/...           and the folders of its collections
 //	<db>/clock.<32 hex>              a sweep's question for the store's time
+//	<db>/feed/<time>.<32 hex>.<number> hints for followers: what a handle has written
 //	<db>/lost/<32 hex>/<name>        what a check has moved aside
 //
 // Keys and names are encoded as encode.go says. No encoded name contains a
@@ -123,12 +124,16 @@ const (
 	CellKind
 	ValueKind
 	MetaKind
+	// HintKind is that of hints for followers.
+	HintKind
 )
 
 // KindOf is the kind of the object that has a name, provided that it is one of ours.
 func KindOf(name string) Kind {
 	last := name[strings.LastIndexByte(name, separator)+1:]
 	switch {
+	case strings.HasPrefix(name, Hints):
+		return HintKind
 	case IsLost(name) || last == "":
 		return OtherKind
 	case last[0] == cellKind:

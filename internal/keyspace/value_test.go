@@ -1,6 +1,7 @@
 package keyspace_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -69,4 +70,36 @@ func TestClockNames(t *testing.T) {
 	} {
 		assert.False(t, keyspace.IsClock(name), name)
 	}
+}
+
+func TestHintNames(t *testing.T) {
+	for _, h := range []keyspace.Hint{
+		{0, id, 0}, {0, id, 1}, {1, id, 0}, {1_700_000_000_000_000_000, id, 1 << 31},
+		{math.MaxInt64, id, math.MaxUint32},
+	} {
+		name := h.Name()
+		back, err := keyspace.ParseHint(name)
+		require.NoError(t, err, name)
+		assert.Equal(t, h, back)
+		assert.True(t, keyspace.IsHint(name))
+		assert.Less(t, keyspace.HintsFrom(h.Time), name)
+		assert.Equal(t, keyspace.HintKind, keyspace.KindOf(name))
+		if h.Time > 0 {
+			before := keyspace.Hint{Time: h.Time - 1, Handle: strings.Repeat("f", 32)}
+			assert.Greater(t, keyspace.HintsFrom(h.Time), before.Name())
+		}
+		for _, other := range []string{
+			name + "0", name[1:], name[:len(name)-1], strings.ToUpper(name), "+" + name,
+			strings.Replace(name, ".", "-", 1), "lost/" + name, name + ".",
+		} {
+			assert.False(t, keyspace.IsHint(other), other)
+		}
+	}
+	for _, name := range []string{
+		"", "feed/", "feed/..", "feed/8000000000000000." + id + ".00000001",
+		"feed/000000000000000g." + id + ".00000001", "feed/0000000000000001." + id,
+	} {
+		assert.False(t, keyspace.IsHint(name), name)
+	}
+	assert.Equal(t, keyspace.HintsFrom(0), keyspace.HintsFrom(-5))
 }

@@ -40,7 +40,7 @@ var (
 		".", "internal/cache", "internal/cell", "internal/commit", "internal/keyspace",
 		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/latch",
 		"internal/txid", "internal/txn", "internal/outcome",
-		"internal/cleanup", "internal/contention", "internal/observe",
+		"internal/cleanup", "internal/contention", "internal/observe", "internal/feed",
 	}
 )
 
@@ -48,7 +48,7 @@ var (
 var directions = []row{
 	{".", []string{
 		"internal/txn", "internal/cleanup", "internal/contention", "internal/scan",
-		"internal/sweep", "internal/store",
+		"internal/sweep", "internal/store", "internal/feed",
 		"internal/resolve", "internal/keyspace", "internal/txid", "internal/seam",
 		"backend", "cache", "internal/cache", "internal/budget", "internal/observe",
 		"internal/cell", // to show them: Collection.Inspect
@@ -148,9 +148,14 @@ var directions = []row{
 		"internal/resolve", "internal/store", "internal/cell", "internal/txid", "internal/latch",
 		"internal/seam", "internal/observe", "backend",
 	}, "one transaction on top of the other mechanisms, without names of objects or requests"},
+	{"internal/feed", []string{
+		"backend", "internal/store", "internal/keyspace", "internal/txid", "internal/seam",
+		"internal/observe",
+	}, "hints are names: what was written there, and by whom, is for others to find out"},
 	{"internal/sweep", []string{
 		"backend",
 		"internal/resolve", "internal/store", "internal/cell", "internal/keyspace", "internal/seam",
+		"internal/feed",
 	}, "garbage is found by listing and resolving, not by running transactions"},
 
 	{"internal/worldtest", []string{
@@ -165,7 +170,7 @@ var directions = []row{
 	{"internal/sim/...", []string{
 		".", "backend", "backend/memory", "backend/faulty", "cache", "testing", "internal/history",
 		testify, "internal/seam", "internal/cell", "internal/txid", "internal/keyspace",
-		"internal/store",
+		"internal/store", "internal/feed",
 		"internal/sim/...",
 	}, "the simulator drives the engine through the seam and the API; it may look into cells"},
 	{"internal/model", []string{"internal/model/explore"},

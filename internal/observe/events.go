@@ -169,6 +169,8 @@ const (
 	Resolve
 	Unlink
 	Settle
+	// Feed does, too: writing hints for followers, and removing old ones.
+	Feed
 )
 
 // Work is what is done beside transactions.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/sim/baton"
 )
 
@@ -102,6 +103,14 @@ func (b bucket) send(ctx context.Context, c *call) {
 	}
 }
 
+// harms counts a request that is not answered as it should be. What becomes of a hint is no excuse
+// for a transaction.
+func (c *call) harms() {
+	if !keyspace.IsHint(relative(c.name)) {
+		c.p.harm++
+	}
+}
+
 func (c *call) write() bool { return c.kind == put || c.kind == del }
 
 // apply makes the call take effect.
@@ -155,7 +164,7 @@ func (s *Sim) answer(c *call) {
 func (s *Sim) answerWith(c *call, err error) {
 	c.object, c.stamp, c.page = backend.Object{}, backend.Stamp{}, backend.Page{}
 	c.err = err
-	c.p.harm++
+	c.harms()
 	s.answer(c)
 }
 
@@ -168,7 +177,7 @@ func (s *Sim) drop(c *call) {
 // still do so.
 func (s *Sim) abandon(c *call, cause error) {
 	s.drop(c)
-	c.p.harm++
+	c.harms()
 	c.object, c.stamp, c.page = backend.Object{}, backend.Stamp{}, backend.Page{}
 	c.err = cause
 	if c.write() {

@@ -162,7 +162,7 @@ func (s *Sim) take(a action, c *call) {
 			return
 		}
 		if s.tape.next()&1 == 1 { // the answer is that of the second copy: an echo
-			c.p.harm++
+			c.harms()
 			s.apply(c)
 			s.answer(c)
 			return

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/backend/memory"
@@ -35,7 +36,7 @@ func RunFree(cfg Config) error {
 	for i := range f.params.processes {
 		b := f.faults(cfg.Seed, i)
 		wg.Go(func() {
-			f.process(b, all[i*n:(i+1)*n])
+			f.process(b, all[i*n:(i+1)*n], f.params.feed(cfg.Seed, i)...)
 			_ = b.Wait(context.Background()) // it has no end
 		})
 	}
@@ -62,9 +63,11 @@ func (f *free) faults(seed uint64, i int) *faulty.Backend {
 }
 
 // process opens the database, runs clients, and closes it.
-func (f *free) process(b backend.Backend, clients []*program.Client) {
+func (f *free) process(
+	b backend.Backend, clients []*program.Client, opts ...strictkv.Option,
+) {
 	ctx, rt := context.Background(), seam.Real()
-	db, err := open(ctx, rt, b, f.params)
+	db, err := open(ctx, rt, b, f.params, opts...)
 	if err != nil {
 		f.ledger.Fail("open: %v", err)
 		return

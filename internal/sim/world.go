@@ -34,6 +34,7 @@ type params struct {
 	once      bool // the store declares that a write takes effect once at most
 	told      told // what answers tell of the store's time
 	skewed    bool // the clocks of processes differ
+	feeds     bool // most handles tell followers what they write
 }
 
 // told says what answers tell of the store's time.
@@ -117,6 +118,8 @@ func newParams(cfg Config) params {
 			toldExactly, toldExactly, toldSeconds, toldByWrites, untold,
 		}[clocks.Below(5)]
 	}
+	feeds := baton.Derive(cfg.Seed, 15)
+	p.feeds = feeds.Below(4) == 0
 	p.keys = append(p.keys, allKeys[:w.KeysMin+r.Below(w.KeysMax-w.KeysMin+1)]...)
 	switch level := r.Below(8); level {
 	case 0: // no faults, but any order
@@ -144,6 +147,16 @@ func newParams(cfg Config) params {
 
 var allKeys = []string{
 	"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p",
+}
+
+// feed makes most handles, where it is wanted, tell followers what they write: of a process.
+func (p *params) feed(seed uint64, id int) []strictkv.Option {
+	r := baton.Derive(seed, 16, uint64(id))
+	if !p.feeds || r.Below(4) == 0 {
+		return nil
+	}
+	interval := []time.Duration{0, strictkv.FeedIntervalMin, 10 * time.Second}[r.Below(3)]
+	return []strictkv.Option{strictkv.WithFeed(strictkv.FeedOptions{Interval: interval})}
 }
 
 // process is a simulated process: a handle, and the clients that use it.
@@ -196,6 +209,7 @@ func (p *process) main() {
 	if p.s.cfg.Trace {
 		opts = append(opts, strictkv.WithObserver(p.s.listener()))
 	}
+	opts = append(opts, p.s.params.feed(p.s.cfg.Seed, p.ID())...)
 	db, err := open(ctx, p, bucket{p}, p.s.params, opts...)
 	if err != nil {
 		p.s.world.Fail(err)

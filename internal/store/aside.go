@@ -69,3 +69,24 @@ func (s *Store) Bury(ctx context.Context, name string, v backend.Version) (Resul
 	res, _, err := s.Send(ctx, s.Prepare(at, tombstone))
 	return res, err
 }
+
+// Announce writes an object under a name that nobody else uses, by one request that is not sent
+// again. Refused says that the name is taken, by an earlier copy of the request perhaps.
+func (s *Store) Announce(
+	ctx context.Context, name string, data []byte,
+) (Result, backend.Version, error) {
+	result, made := NotApplied, backend.Stamp{}
+	err := s.once(ctx, s.bounds.Timeout, func(ctx context.Context) error {
+		var at times
+		var err error
+		made, at, err = s.timedPut(ctx, name, data, backend.IfAbsent())
+		if result = classify(err); result == Applied {
+			s.cache.Saw(made.Time, at.sent, at.came)
+		}
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("write %q: %w", s.FullName(name), err)
+	}
+	return result, made.Version, err
+}

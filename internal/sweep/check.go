@@ -72,6 +72,8 @@ type CheckReport struct {
 	Orphans, OrphanBytes int64
 	// Clocks counts objects by which sweeps ask for the store's time.
 	Clocks int64
+	// Hints counts objects of hints for followers.
+	Hints int64
 	// Lost counts the copies of objects that repairs have moved aside, before this check, and
 	// Moved those that this one has, or would in a dry run.
 	Lost, Moved int64
@@ -165,6 +167,7 @@ func (r *CheckReport) add(p CheckReport) {
 	r.Orphans += p.Orphans
 	r.OrphanBytes += p.OrphanBytes
 	r.Clocks += p.Clocks
+	r.Hints += p.Hints
 	r.Lost += p.Lost
 	r.Problems = append(r.Problems, p.Problems...)
 }
@@ -203,6 +206,10 @@ func (x *examination) object(ctx context.Context) error {
 	}
 	if keyspace.IsClock(name) && !x.info.Damaged {
 		x.r.Clocks = 1
+		return nil
+	}
+	if keyspace.IsHint(name) && !x.info.Damaged {
+		x.r.Hints = 1 // harmless, whatever it holds, and soon gone
 		return nil
 	}
 	if cellName, id, err := keyspace.ParseValue(name); err == nil {

@@ -38,13 +38,14 @@ func TestCheckCounts(t *testing.T) {
 		w.external("=a", 3)
 		w.external("=gone", 4)
 		w.PutData(keyspace.Clock(id(1).String()), nil)
+		w.PutData(hint(1), []byte("whatever it holds"))
 		r := w.check()
 		assert.Empty(t, r.Problems)
 		assert.Positive(t, r.Bytes)
 		assert.Equal(t, sweep.CheckReport{
-			Objects: 17, Bytes: r.Bytes, Values: 6, External: 1, Tombstones: 3, Condemned: 2,
+			Objects: 18, Bytes: r.Bytes, Values: 6, External: 1, Tombstones: 3, Condemned: 2,
 			Committed: 2, Undecided: 1, Orphans: 2, OrphanBytes: int64(2 * len("external value 3")),
-			Clocks: 1,
+			Clocks: 1, Hints: 1,
 		}, r)
 	})
 }

@@ -34,6 +34,9 @@ type Report struct {
 	// Clocks counts the objects that were removed which sweeps had left that crashed while
 	// they asked for the store's time.
 	Clocks int64
+	// Hints counts the objects of hints for followers that were removed, since their writers have
+	// left them.
+	Hints int64
 	// Waiting counts tombstones and intents that are not old enough.
 	Waiting int64
 	// Changed counts objects that others wrote or removed meanwhile.

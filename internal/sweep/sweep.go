@@ -6,6 +6,7 @@ import (
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/feed"
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/seam"
@@ -177,6 +178,8 @@ func (p *pass) take(ctx context.Context, info backend.Info) error {
 	task := p.cell
 	if keyspace.IsClock(info.Name) {
 		task = p.clock
+	} else if keyspace.IsHint(info.Name) {
+		task = p.hint
 	} else if _, _, err := keyspace.ParseCell(info.Name); err != nil {
 		p.count(func(r *Report) { r.Foreign++ })
 		return nil
@@ -241,5 +244,15 @@ func (p *pass) clock(info backend.Info) func(ctx context.Context) error {
 	}
 	return func(ctx context.Context) error {
 		return p.remove(ctx, info, func(r *Report) { r.Clocks++ })
+	}
+}
+
+// hint tells what is to be done with an object of hints, which is its writer's to remove.
+func (p *pass) hint(info backend.Info) func(ctx context.Context) error {
+	if p.settling || !p.old(info, feed.Keep) {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		return p.remove(ctx, info, func(r *Report) { r.Hints++ })
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/feed"
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sweep"
@@ -389,6 +390,28 @@ func TestClocksThatWereLeft(t *testing.T) {
 		w.PutData(keyspace.Clock(id(1).String()), nil)
 		assert.Equal(t, int64(1), w.sweepAs(none).Clocks)
 		assert.Empty(t, w.names())
+	})
+}
+
+// hint is the name of an object of hints, of a writer whose clock is wrong.
+func hint(n uint32) string {
+	return keyspace.Hint{Time: 1 << 62, Handle: id(1).String(), Number: n}.Name()
+}
+
+func TestHintsThatWereLeft(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.PutData(hint(1), nil)
+		pass(feed.Keep)
+		w.PutData(hint(2), nil)
+		assert.Zero(t, w.sweep().Hints)
+		pass(time.Second)
+		assert.Equal(t, int64(1), w.sweep().Hints, "a horizon is longer")
+		assert.Equal(t, []string{hint(2)}, w.names())
+		w.PutData("feed/strange", nil)
+		r := w.sweepAs(none)
+		assert.Equal(t, int64(1), r.Hints)
+		assert.Equal(t, int64(1), r.Foreign)
+		assert.Equal(t, []string{"feed/strange"}, w.names())
 	})
 }
 

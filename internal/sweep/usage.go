@@ -14,7 +14,7 @@ type Count struct{ Objects, Bytes int64 }
 
 // Usage counts the objects of a database by what their names and sizes tell.
 type Usage struct {
-	Values, Tombstones, Condemned, Unread, External, Lost, Foreign, Damaged, Other Count
+	Values, Tombstones, Condemned, Unread, External, Feed, Lost, Foreign, Damaged, Other Count
 }
 
 // Use lists the objects whose names begin with prefix, and counts them. Progress, if not nil, is
@@ -47,6 +47,8 @@ func (u *Usage) of(info backend.Info) *Count {
 		return &u.Lost
 	case info.Damaged:
 		return &u.Damaged
+	case keyspace.IsHint(info.Name):
+		return &u.Feed
 	}
 	if _, _, err := keyspace.ParseValue(info.Name); err == nil {
 		return &u.External

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -46,6 +47,8 @@ type Engine struct {
 	inlineMax int
 	// latches are what transactions wait for others of this handle with.
 	latches *latch.Queue[*txn]
+	// told is OnCommit's.
+	told atomic.Pointer[func(names []string)]
 }
 
 // Stats count the transactions of an Engine.
@@ -91,6 +94,29 @@ func New(c Config) *Engine {
 		Memory: &e.memory, Counts: &e.stats.Counts,
 	})
 	return e
+}
+
+// OnCommit has f told, from now on, of the cells that a transaction has written, or may have, in
+// the order of their names: when it has committed, or is in doubt, and before Run returns. The
+// slice is f's to keep. It is called with no lock held, and must not wait.
+func (e *Engine) OnCommit(f func(names []string)) { e.told.Store(&f) }
+
+// tell tells who wants to know what an attempt has written, or may have.
+func (e *Engine) tell(members []*commit.Member) {
+	f := e.told.Load()
+	if f == nil {
+		return
+	}
+	names := make([]string, 0, len(members))
+	for _, m := range members {
+		if m.Action != cell.Lock {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names) // those of a locked attempt are in no order
+	if len(names) > 0 {
+		(*f)(names)
+	}
 }
 
 // count is the counter of transactions that end so.

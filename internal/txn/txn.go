@@ -276,10 +276,12 @@ func (t *txn) conclude(r commit.Result) (done bool, err error) {
 	case commit.Committed:
 		t.endsAs(observe.Committed)
 		t.linked = r.Members
+		t.e.tell(r.Members)
 		return true, nil
 	case commit.InDoubt:
 		t.endsAs(observe.InDoubt)
 		t.linked = r.Members
+		t.e.tell(r.Members)
 		return true, r.Err
 	}
 	t.mourn(r)

@@ -68,10 +68,12 @@ func (p place) connect(ctx context.Context) (b backend.Backend, closes func() er
 }
 
 // open opens the database in the store.
-func (p place) open(ctx context.Context, b backend.Backend) (db *strictkv.DB, err error) {
+func (p place) open(
+	ctx context.Context, b backend.Backend, opts ...strictkv.Option,
+) (db *strictkv.DB, err error) {
+	opts = append(opts, strictkv.WithPatience(p.Patience), strictkv.WithCacheSize(p.Cache))
 	for range openTries {
-		db, err = strictkv.Open(ctx, p.Name, b,
-			strictkv.WithPatience(p.Patience), strictkv.WithCacheSize(p.Cache))
+		db, err = strictkv.Open(ctx, p.Name, b, opts...)
 		if err == nil {
 			return db, nil
 		}
@@ -131,7 +133,11 @@ func (w worker) serve(ctx context.Context) error {
 		defer stop()
 		b = f
 	}
-	db, err := w.Place.open(ctx, b)
+	var opts []strictkv.Option
+	if w.Life%2 == 1 { // half of the workers tell followers what they write
+		opts = append(opts, strictkv.WithFeed(strictkv.FeedOptions{}))
+	}
+	db, err := w.Place.open(ctx, b, opts...)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,8 @@
 //   - while a cell holds a committed attempt's intent, every folded member carries
 //     its mark;
 //   - an external value is there before a cell links it, and as long as one does;
-//   - a tombstone that is removed has been condemned for a horizon.
+//   - a tombstone that is removed has been condemned for a horizon;
+//   - no two objects of hints for followers have one name.
 package witness
 
 import (
@@ -20,6 +21,7 @@ import (
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/feed"
 	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
@@ -35,6 +37,8 @@ type Witness struct {
 	attempts map[txid.ID]*attempt
 	// values are the external values that are there, by object name.
 	values map[string]bool
+	// hints are the objects of hints that have been written, whether they are there or not.
+	hints map[string]*hints
 	// writers counts the writers that a cell has had.
 	writers map[string]int
 }
@@ -44,6 +48,13 @@ type held struct {
 	*cell.Cell
 	version backend.Version
 	since   time.Duration
+}
+
+// hints is an object of them.
+type hints struct {
+	data  string
+	there bool
+	since time.Duration
 }
 
 // attempt is what is known of one that has left intents.
@@ -63,7 +74,7 @@ func New(fail func(error), now func() time.Duration, horizon time.Duration) *Wit
 	return &Witness{
 		fail: fail, now: now, horizon: horizon,
 		cells: map[string]held{}, attempts: map[txid.ID]*attempt{}, values: map[string]bool{},
-		writers: map[string]int{},
+		writers: map[string]int{}, hints: map[string]*hints{},
 	}
 }
 
@@ -73,6 +84,10 @@ var noCell = &cell.Cell{}
 func (w *Witness) Put(name string, data []byte, v backend.Version) {
 	if _, _, err := keyspace.ParseValue(name); err == nil {
 		w.values[name] = true
+		return
+	}
+	if keyspace.IsHint(name) {
+		w.hinted(name, data)
 		return
 	}
 	next, err := cell.Decode(data)
@@ -95,6 +110,17 @@ func (w *Witness) Put(name string, data []byte, v backend.Version) {
 		}
 	}
 }
+
+// hinted is told of an object of hints. A late copy of a write may bring back what was removed.
+func (w *Witness) hinted(name string, data []byte) {
+	if h := w.hints[name]; h != nil && h.data != string(data) {
+		w.fail(fmt.Errorf("witness: two objects of hints have the name %s", name))
+	}
+	w.hints[name] = &hints{string(data), true, w.now()}
+}
+
+// hintMax is how old an object of hints is at most when a sweep has just ended.
+const hintMax = feed.Keep + time.Minute
 
 // since is how many writers a cell tells of since the one given: a write may bring two, that of an
 // intent which it has found committed, and its own.
@@ -162,6 +188,10 @@ func (w *Witness) Remove(name string) {
 			w.fail(fmt.Errorf("witness: %s was removed, but its cell links it", name))
 		}
 		delete(w.values, name)
+		return
+	}
+	if h := w.hints[name]; h != nil {
+		h.there = false
 		return
 	}
 	c, ok := w.cells[name]
@@ -335,6 +365,11 @@ func (w *Witness) Clean() error {
 		}
 		if c.Value.Expires != 0 {
 			return fmt.Errorf("witness: a value that has expired was left in %s", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.hints)) {
+		if h := w.hints[name]; h.there && w.now()-h.since > hintMax {
+			return fmt.Errorf("witness: the hints %s were left", name)
 		}
 	}
 	return w.Orphaned()

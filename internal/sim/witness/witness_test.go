@@ -103,6 +103,21 @@ type offence struct {
 	want string
 }
 
+func TestHintsHaveNamesOfTheirOwn(t *testing.T) {
+	name := keyspace.Hint{Time: 1, Handle: strings.Repeat("0", 32), Number: 1}.Name()
+	s := newStore()
+	s.Put(name, []byte("hints"), "1")
+	s.Remove(name)
+	s.Put(name, []byte("hints"), "1")
+	assert.NoError(t, s.found, "a late copy")
+	s.now = 3 * time.Minute
+	assert.NoError(t, s.Clean())
+	s.now = time.Hour
+	assert.ErrorContains(t, s.Clean(), "were left")
+	s.Put(name, []byte("others"), "2")
+	assert.ErrorContains(t, s.found, "two objects of hints")
+}
+
 func TestWhatIsNot(t *testing.T) {
 	for _, tt := range []offence{
 		{"folded without a mark", func(s *store) {
