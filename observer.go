@@ -350,6 +350,8 @@ const (
 	TaskUnlink = Task(observe.Unlink)
 	// TaskSettle does, too: settling a transaction in doubt.
 	TaskSettle = Task(observe.Settle)
+	// TaskFollow is a pass of Follow over all that is followed.
+	TaskFollow = Task(observe.Follow)
 )
 
 // Background reports whether the task goes on in the background.

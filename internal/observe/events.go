@@ -169,6 +169,8 @@ const (
 	Resolve
 	Unlink
 	Settle
+	// Follow is a pass of one who follows.
+	Follow
 )
 
 // Work is what is done beside transactions.
