@@ -46,6 +46,12 @@ func (c *Collection) Collection(name []byte) *Collection {
 // DB is the handle that c was made by.
 func (c *Collection) DB() *DB { return c.db }
 
+// Path are the names of the collections around c, outermost first, and its own.
+func (c *Collection) Path() [][]byte {
+	names, _ := c.path.Names() // it was made of them
+	return names
+}
+
 // Key names a key of c, for ReadMulti.
 func (c *Collection) Key(key []byte) Key { return Key{Collection: c, Key: key} }
 

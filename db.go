@@ -37,6 +37,8 @@ type DB struct {
 	closed  bool
 	running int
 	idle    seam.Event // set when running falls to 0; nil if nobody waits
+	// followers are how to end those who follow, by Follow and Watch.
+	followers []*context.CancelFunc
 }
 
 // Open opens the database with a name (1 to 64 of a-z A-Z 0-9 . _ -) in a bucket, and
@@ -101,10 +103,10 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 	return db, nil
 }
 
-// Close refuses new work, and waits for running transactions and for what commits have
-// left to do in the background; if ctx ends before, it returns its error, and what is
-// left is for the next who meets it. Closing twice is fine. Don't call it from within a
-// transaction's function.
+// Close refuses new work, ends those who follow, and waits for running transactions and for
+// what commits have left to do in the background; if ctx ends before, it returns its error, and
+// what is left is for the next who meets it. Closing twice is fine. Don't call it from within a
+// transaction's function, or the loop of one who follows.
 func (db *DB) Close(ctx context.Context) error {
 	db.mu.Lock()
 	db.closed = true
@@ -116,6 +118,7 @@ func (db *DB) Close(ctx context.Context) error {
 		idle = db.idle
 	}
 	db.mu.Unlock()
+	db.endFollowers()
 	defer db.stop()
 	if idle != nil {
 		if err := idle.Wait(ctx); err != nil {

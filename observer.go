@@ -354,6 +354,8 @@ const (
 	TaskSettle = Task(observe.Settle)
 	// TaskFeed does, too: writing hints for followers (see WithFeed), and removing old ones.
 	TaskFeed = Task(observe.Feed)
+	// TaskFollow is a pass of Follow over all that is followed.
+	TaskFollow = Task(observe.Follow)
 )
 
 // Background reports whether the task goes on in the background.

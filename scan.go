@@ -3,14 +3,13 @@ package strictkv
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"iter"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
-	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/follow"
 	"github.com/strictkv/strictkv/internal/observe"
 	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/txid"
@@ -60,16 +59,8 @@ type Item struct {
 type State [16]byte
 
 // state is the State of a cell at a version of its object.
-func (c *Collection) state(cell string, v backend.Version) (s State) {
-	if v == "" {
-		return s
-	}
-	var room [2 * keyspace.NameMax]byte
-	id := c.db.st.ID()
-	buf := append(append(room[:0], id[:]...), cell...)
-	sum := sha256.Sum256(append(append(buf, 0), v...)) // no name has a zero
-	copy(s[:], sum[:])
-	return s
+func (c *Collection) state(cell string, v backend.Version) State {
+	return follow.StateOf(c.db.st.ID(), cell, v)
 }
 
 // newItem is what the user sees of a key that has a value.

@@ -41,6 +41,7 @@ var (
 		"internal/resolve", "internal/scan", "internal/store", "internal/sweep", "internal/latch",
 		"internal/txid", "internal/txn", "internal/outcome",
 		"internal/cleanup", "internal/contention", "internal/observe", "internal/feed",
+		"internal/follow",
 	}
 )
 
@@ -48,7 +49,7 @@ var (
 var directions = []row{
 	{".", []string{
 		"internal/txn", "internal/cleanup", "internal/contention", "internal/scan",
-		"internal/sweep", "internal/store", "internal/feed",
+		"internal/sweep", "internal/store", "internal/feed", "internal/follow",
 		"internal/resolve", "internal/keyspace", "internal/txid", "internal/seam",
 		"backend", "cache", "internal/cache", "internal/budget", "internal/observe",
 		"internal/cell", // to show them: Collection.Inspect
@@ -152,6 +153,10 @@ var directions = []row{
 		"backend", "internal/store", "internal/keyspace", "internal/txid", "internal/seam",
 		"internal/observe",
 	}, "hints are names: what was written there, and by whom, is for others to find out"},
+	{"internal/follow", []string{
+		"backend", "internal/feed", "internal/resolve", "internal/store", "internal/cell",
+		"internal/txid", "internal/keyspace", "internal/seam", "internal/observe",
+	}, "it looks at what others have written, and writes nothing"},
 	{"internal/sweep", []string{
 		"backend",
 		"internal/resolve", "internal/store", "internal/cell", "internal/keyspace", "internal/seam",

@@ -21,6 +21,7 @@ const (
 	lineMax     = 100 // columns
 	tabWidth    = 4   // columns
 	packageMax  = 12  // production files
+	apiMax      = 15  // of the root: the public API has a file for each kind of call
 
 	whyFile    = "in a longer file the design has stopped being visible: split it by mechanism"
 	whyFunc    = "a function is read at one glance: name its steps"
@@ -111,9 +112,13 @@ func packageSizes(files []*file) []finding {
 	}
 	var found []finding
 	for _, pkg := range slices.Sorted(maps.Keys(count)) {
-		if n := count[pkg]; n > packageMax {
+		limit := packageMax
+		if pkg == "." {
+			limit = apiMax
+		}
+		if n := count[pkg]; n > limit {
 			found = append(found, finding{place: pkg, why: whyPackage,
-				what: fmt.Sprintf("%d production files, at most %d", n, packageMax)})
+				what: fmt.Sprintf("%d production files, at most %d", n, limit)})
 		}
 	}
 	return found

@@ -171,6 +171,8 @@ const (
 	Settle
 	// Feed does, too: writing hints for followers, and removing old ones.
 	Feed
+	// Follow is a pass of one who follows.
+	Follow
 )
 
 // Work is what is done beside transactions.

@@ -64,6 +64,37 @@ func (r *Resolver) Shared(ctx context.Context, name string, after uint64) (Readi
 	return r.Settle(ctx, s, Role{})
 }
 
+// Glance is Shared for a reader who does not wait: it also reports whether the cell's effective
+// value can be told now.
+func (r *Resolver) Glance(
+	ctx context.Context, name string, after uint64,
+) (rd Reading, told bool, err error) {
+	s, err := r.st.ReadShared(ctx, name, after)
+	if err != nil {
+		return Reading{}, false, err
+	}
+	r.note(s)
+	if in := s.Cell.Intent; in == nil || in.Action == cell.Lock {
+		return r.Known(s), true, nil
+	}
+	if rd, err = r.status(ctx, s); err != nil {
+		return Reading{}, false, err
+	}
+	return rd, rd.Final() || rd.readable(), nil
+}
+
+// status is Status, with what somebody else of this handle has found out meanwhile.
+func (r *Resolver) status(ctx context.Context, s store.Snapshot) (Reading, error) {
+	rd, err := r.Status(ctx, s)
+	if err != nil || rd.Final() {
+		return rd, err
+	}
+	fences := rd.fences
+	rd = r.Known(rd.Snapshot)
+	rd.fences = fences
+	return rd, nil
+}
+
 // Settle finds out a cell's effective value. For a writer it returns only when the
 // intent in it is final, for others when its value can be told.
 //
@@ -96,13 +127,8 @@ func (r *Resolver) settle(
 		if in := s.Cell.Intent; in != nil && in.Action == cell.Lock && !role.Writer {
 			return r.Known(s), false, nil
 		}
-		if rd, err = r.Status(ctx, s); err != nil {
+		if rd, err = r.status(ctx, s); err != nil {
 			return Reading{}, false, err
-		}
-		if !rd.Final() { // somebody else of this handle may have settled it meanwhile
-			fences := rd.fences
-			rd = r.Known(rd.Snapshot)
-			rd.fences = fences
 		}
 		if rd.Final() || !role.Writer && rd.readable() {
 			return rd, false, nil
@@ -187,8 +213,8 @@ func (r *Resolver) grace(rd Reading, role Role) time.Duration {
 	return grace - now.Sub(r.seen.first(in.Tx, beat, now))
 }
 
-// errHeld is what a reader gets who may not kill.
-var errHeld = fmt.Errorf("an undecided transaction holds the key, and only who may write can "+
+// ErrHeld is what a reader gets who may not kill.
+var ErrHeld = fmt.Errorf("an undecided transaction holds the key, and only who may write can "+
 	"end it: %w", backend.ErrUnavailable)
 
 // kill makes the commit of an undecided attempt impossible, by a fence: it rewrites
@@ -200,7 +226,7 @@ func (r *Resolver) kill(
 	ctx context.Context, rd Reading, pause time.Duration,
 ) (Reading, error) {
 	if r.st.ReadOnly() {
-		return Reading{}, fmt.Errorf("read %q: %w", r.st.FullName(rd.Name), errHeld)
+		return Reading{}, fmt.Errorf("read %q: %w", r.st.FullName(rd.Name), ErrHeld)
 	}
 	in := rd.Cell.Intent
 	at := rd.fences[0]

@@ -1,0 +1,214 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/strictkv/strictkv/internal/feed"
+	"github.com/strictkv/strictkv/internal/observe"
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+)
+
+// quickMax is how many passes follow each other without a pause, to find two between which
+// nothing has changed.
+const quickMax = 4
+
+// Change is the news of a key.
+type Change struct {
+	Name string
+	Entry
+	// Value is what the key has now, if Present. Nobody may modify it, nor Old.
+	Value []byte
+	// Old is what it had before, if that is known.
+	Old []byte
+	// Err says that the cell can't be read for what it holds: nothing else is known of it.
+	Err error
+
+	was bool // a value was told of before
+}
+
+// Event is a change, or the end of a pass.
+type Event struct {
+	Change *Change
+	Pass   *Sum
+	// Base and Log are all that has been told by then: see Book.Told.
+	Base Items
+	Log  []Item
+}
+
+// Options say what to follow, and how.
+type Options struct {
+	Spans []Span
+	Book  *Book
+	// Every is the pause between two passes.
+	Every time.Duration
+	// Instant keeps changes back until all that was seen is known to have been current at one
+	// instant.
+	Instant bool
+	// Local tells of what the handle itself writes.
+	Local *feed.Subscription
+	// Once ends with the first pass that is told of.
+	Once bool
+}
+
+// Follower follows spans.
+type Follower struct {
+	Options
+	st    *store.Store
+	rs    *resolve.Resolver
+	rt    seam.Runtime
+	spans []Span
+	book  *Book
+	// ends are, for each span, the last names of the parts that it is listed in.
+	ends   [][]string
+	passes int
+	// held are the cells whose value could not be told at the last pass.
+	held map[string]bool
+	// pending are changes that are kept back, by name.
+	pending map[string]Change
+	yield   func(Event) bool
+}
+
+// New returns a Follower.
+func New(st *store.Store, rs *resolve.Resolver, o Options) *Follower {
+	return &Follower{
+		Options: o, st: st, rs: rs, rt: st.Runtime(), spans: o.Spans, book: o.Book,
+		ends: make([][]string, len(o.Spans)), pending: map[string]Change{},
+	}
+}
+
+// Run follows until yield returns false, ctx ends, or a pass fails, and may go on after that.
+func (f *Follower) Run(ctx context.Context, yield func(Event) bool) error {
+	f.yield = yield
+	for quick := 0; ; {
+		sum, err := f.observed(ctx)
+		if err == nil && f.Instant && !sum.Quiet {
+			if quick++; quick < quickMax {
+				continue
+			}
+		} else if err == nil {
+			err = f.end(sum)
+		}
+		switch {
+		case err != nil:
+			return f.unlessLeft(err)
+		case f.Once && (sum.Quiet || !f.Instant):
+			return nil
+		}
+		quick = 0
+		if err := f.rest(ctx); err != nil {
+			return f.unlessLeft(err)
+		}
+	}
+}
+
+// unlessLeft is nil if the consumer has left.
+func (f *Follower) unlessLeft(err error) error {
+	if errors.Is(err, errLeft) {
+		return nil
+	}
+	return err
+}
+
+// rest pauses between two passes. Meanwhile it looks at what the handle writes.
+func (f *Follower) rest(ctx context.Context) error {
+	until, cancel := f.rt.WithTimeout(ctx, f.Every)
+	defer cancel()
+	for {
+		h, err := f.Local.Next(until)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil, h.Missed: // it is time for a pass
+			return nil
+		}
+		sum, err := f.look(ctx, h.Names)
+		if err != nil {
+			return err
+		}
+		if f.Instant {
+			continue
+		}
+		if err := f.end(sum); err != nil {
+			return err
+		}
+	}
+}
+
+// observed is a pass that an observer is told of.
+func (f *Follower) observed(ctx context.Context) (Sum, error) {
+	within, work := f.st.Observer().Work(ctx, observe.Follow)
+	sum, err := f.whole(within)
+	told := err
+	if errors.Is(err, errLeft) {
+		told = nil
+	}
+	work.Done(within, sum.Listed, told)
+	return sum, err
+}
+
+// report tells a change, or keeps it back.
+func (f *Follower) report(c Change) error {
+	if c.Err == nil {
+		f.book.saw(c.Name, c.Entry)
+		if f.Instant {
+			f.keep(c)
+			return nil
+		}
+		f.book.told(c.Name)
+	}
+	return f.emit(Event{Change: &c})
+}
+
+// keep keeps a change back. Of a key that was told to have no value it keeps no deletion.
+func (f *Follower) keep(c Change) {
+	if before, ok := f.pending[c.Name]; ok {
+		c.was, c.Old = before.was, before.Old
+	}
+	if f.pending[c.Name] = c; !c.was && !c.Present {
+		delete(f.pending, c.Name)
+	}
+}
+
+// restate notes that an object is another one, and its value the same.
+func (f *Follower) restate(name string, e Entry) error {
+	if c, ok := f.pending[name]; ok {
+		c.Entry = e
+		f.pending[name] = c
+	}
+	return f.book.restate(name, e)
+}
+
+// end tells what was kept back, and the end of a pass.
+func (f *Follower) end(sum Sum) error {
+	names := make([]string, 0, len(f.pending))
+	for name := range f.pending { // any order: it is sorted
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		c := f.pending[name]
+		f.book.told(name)
+		delete(f.pending, name)
+		if err := f.emit(Event{Change: &c}); err != nil {
+			return err
+		}
+	}
+	if err := f.emit(Event{Pass: &sum}); err != nil {
+		return err
+	}
+	f.book.settle()
+	return nil
+}
+
+func (f *Follower) emit(e Event) error {
+	e.Base, e.Log = f.book.Told()
+	if !f.yield(e) {
+		return errLeft
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+)
+
+// Limits of a pass.
+const (
+	// pageMax is how many names one request asks for: the most that every store gives.
+	pageMax = 1000
+	// listsMax is how many parts are listed at once, and kept.
+	listsMax = 16
+	// readsMax and readsBytes bound the cells that are read at once, and kept with their values:
+	// their number, and their bytes, but that one may have any size.
+	readsMax   = 1024
+	readsBytes = 16 << 20
+)
+
+// Sum is what a pass has come to.
+type Sum struct {
+	// Begun is when it began.
+	Begun time.Time
+	// Listed counts names, and Read cells that were read by a request.
+	Listed, Read int64
+	// Quiet says that no value has changed since the pass before: all that was seen by then was
+	// current at Begun, all at once, but for what was due then.
+	Quiet bool
+	// Whole says that it has listed all, and not only looked at some cells.
+	Whole bool
+	// Held counts cells whose value can't be told yet.
+	Held int
+}
+
+// pass is one look at everything.
+type pass struct {
+	*Follower
+	ctx context.Context
+	// now is the time of the store's clock when it began, or somewhat before; since the logical
+	// time.
+	now   int64
+	since uint64
+	sum   Sum
+	moved bool // something has changed, or may have
+	// ends is when the first value is due that is not yet; 0 is never.
+	ends int64
+	// again are the cells that were held the last time, held those that are now.
+	again, held map[string]bool
+	marks       map[int][]mark // by span
+}
+
+func (f *Follower) newPass(ctx context.Context) *pass {
+	p := &pass{
+		Follower: f, ctx: ctx, now: f.st.Clock(), since: f.st.Tick(),
+		again: f.held, held: map[string]bool{}, marks: map[int][]mark{},
+	}
+	p.sum.Begun = f.rt.Now()
+	f.book.begin()
+	return p
+}
+
+// errLeft says that the consumer has left.
+var errLeft = fmt.Errorf("left")
+
+// whole is a pass over all spans. With the error errLeft the consumer has left.
+func (f *Follower) whole(ctx context.Context) (Sum, error) {
+	p := f.newPass(ctx)
+	p.sum.Whole = true
+	var queue []task
+	for i, s := range f.spans {
+		for _, part := range s.parts(f.ends[i]) {
+			queue = append(queue, task{part, i})
+		}
+	}
+	for len(queue) > 0 {
+		wave := queue[:min(len(queue), listsMax)]
+		rests, err := p.wave(wave)
+		if err != nil {
+			return p.sum, err
+		}
+		queue = append(rests, queue[len(wave):]...)
+	}
+	for i := range f.spans {
+		f.ends[i] = bounds(p.marks[i])
+	}
+	f.held, f.passes = p.held, f.passes+1
+	p.conclude()
+	return p.sum, nil
+}
+
+// conclude finds out whether all was as the pass before has seen it.
+func (p *pass) conclude() {
+	p.sum.Held = len(p.held)
+	due := p.ends != 0 && p.ends <= p.st.Clock()
+	p.sum.Quiet = p.sum.Whole && p.passes > 1 && !p.moved && len(p.held) == 0 && !due
+}
+
+// task is a part of the span with the number.
+type task struct {
+	Part
+	span int
+}
+
+// page is a part as it was listed, as far as one request goes.
+type page struct {
+	rows []Row
+	more bool
+}
+
+// wave lists parts at once, and tells what has changed in them. It returns what is left of them.
+func (p *pass) wave(wave []task) (rests []task, err error) {
+	pages := make([]page, len(wave))
+	err = seam.Each(p.rt, len(wave), func(i int) (err error) {
+		pages[i], err = p.list(wave[i].Part)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range wave {
+		rows := pages[i].rows
+		if pages[i].more {
+			last := rows[len(rows)-1].Name
+			rests = append(rests, task{Part{t.Span, last, t.Last}, t.span})
+			t.Last = last
+		}
+		rows = within(t.Part, rows)
+		p.sum.Listed += int64(len(rows))
+		p.marks[t.span] = append(p.marks[t.span], marksOf(rows)...)
+		if err := p.meet(t.Part, rows); err != nil {
+			return nil, err
+		}
+	}
+	return rests, nil
+}
+
+// list lists the beginning of a part.
+func (p *pass) list(part Part) (found page, err error) {
+	prefix, after := part.listing()
+	listed, err := p.st.ListPage(p.ctx, prefix, after, pageMax)
+	if err != nil {
+		return found, err
+	}
+	for _, o := range listed.Objects {
+		found.rows = append(found.rows, Row{
+			Name: o.Name, Version: o.Version, Size: o.Size, Damaged: o.Damaged,
+			asked: listed.Asked,
+		})
+	}
+	n := len(found.rows)
+	if n == 0 && listed.More {
+		return found, fmt.Errorf("list %q: %w: an empty page is not the last", prefix,
+			backend.ErrUnavailable)
+	}
+	end := n > 0 && (found.rows[n-1].Name >= part.To ||
+		part.Last != "" && found.rows[n-1].Name >= part.Last)
+	found.more = listed.More && !end
+	return found, nil
+}
+
+// within are the cells of a part.
+func within(p Part, rows []Row) []Row {
+	cells := rows[:0]
+	for _, r := range rows {
+		if p.contains(r.Name) && keyspace.KindOf(r.Name) == keyspace.CellKind {
+			cells = append(cells, r)
+		}
+	}
+	return cells
+}
+
+// meet compares a part with what was seen, and tells what has changed.
+func (p *pass) meet(part Part, rows []Row) error {
+	id := p.st.ID()
+	for i := range rows {
+		rows[i].state = StateOf(id, rows[i].Name, rows[i].Version)
+	}
+	var all []*news
+	err := p.book.compare(part, rows, func(x sight) error {
+		switch found := x.compare(p.now); found {
+		case same:
+			p.expects(x.seen)
+		case moved:
+			p.moved = true
+			p.book.saw(x.name, x.absent())
+		default:
+			if found == doubtful && !isCell(x.name) {
+				return nil
+			}
+			all = append(all, &news{sight: x, finding: found})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return p.tell(all)
+}
+
+// isCell reports whether keyspace makes the name: others are none of the database's.
+func isCell(name string) bool {
+	_, _, err := keyspace.ParseCell(name)
+	return err == nil
+}
+
+// expects notes when a value is due.
+func (p *pass) expects(e Entry) {
+	if e.Present && e.Expires > p.now && (p.ends == 0 || e.Expires < p.ends) {
+		p.ends = e.Expires
+	}
+}
+
+// look is a pass over cells of which somebody has said that they have changed.
+func (f *Follower) look(ctx context.Context, names []string) (Sum, error) {
+	p := f.newPass(ctx)
+	var all []*news
+	for _, name := range names {
+		if !f.follows(name) || !isCell(name) {
+			continue
+		}
+		seen, err := f.book.Lookup(name)
+		if err != nil {
+			return p.sum, err
+		}
+		all = append(all, &news{sight: sight{name: name, seen: seen}, finding: doubtful})
+	}
+	if err := p.tell(all); err != nil {
+		return p.sum, err
+	}
+	for name := range p.held { // any order: it is a set
+		f.held[name] = true
+	}
+	p.conclude()
+	return p.sum, nil
+}
+
+// follows reports whether a name is within a span.
+func (f *Follower) follows(name string) bool {
+	for _, s := range f.spans {
+		if s.Contains(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// asked is when the row was listed; the zero Asked if it was not.
+func (x *sight) asked() store.Asked {
+	if x.row == nil {
+		return store.Asked{}
+	}
+	return x.row.asked
+}

@@ -1,0 +1,237 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/resolve"
+	"github.com/strictkv/strictkv/internal/seam"
+	"github.com/strictkv/strictkv/internal/store"
+)
+
+// replacedMax bounds how often a cell's external value is found to have been replaced.
+const replacedMax = 100
+
+// news is a cell that has lost its value, or must be read.
+type news struct {
+	sight
+	finding
+	reading
+	entry Entry
+	// tells says that the key has another value.
+	tells bool
+	asked bool // by a request
+	value cell.Value
+	data  []byte
+	old   []byte
+	err   error // of this cell alone: it can't be read for what it holds
+}
+
+// tell reads what must be read, some at a time, and tells what has changed.
+func (p *pass) tell(all []*news) error {
+	for len(all) > 0 {
+		n, bytes := 0, int64(0)
+		for n < len(all) && n < readsMax && (n == 0 || bytes+all[n].size() <= readsBytes) {
+			bytes += all[n].size()
+			n++
+		}
+		if err := p.read(all[:n]); err != nil {
+			return err
+		}
+		if err := p.download(all[:n]); err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+// size is that of the object listed.
+func (n *news) size() int64 {
+	if n.row == nil || n.finding != doubtful {
+		return 0
+	}
+	return n.row.Size
+}
+
+// read reads cells at once.
+func (p *pass) read(some []*news) error {
+	var doubts []*news
+	for _, n := range some {
+		if n.finding == doubtful {
+			doubts = append(doubts, n)
+		} else {
+			n.entry = n.absent()
+		}
+	}
+	err := seam.Each(p.rt, len(doubts), func(i int) error { return p.readOne(doubts[i]) })
+	for _, n := range doubts {
+		if n.asked {
+			p.sum.Read++
+		}
+	}
+	return err
+}
+
+// readOne reads a cell, and judges it.
+func (p *pass) readOne(n *news) error {
+	n.old = p.old(n.name, n.seen)
+	rd, told, err := p.effective(n)
+	switch {
+	case errors.Is(err, backend.ErrCorrupt), errors.Is(err, store.ErrFormat):
+		n.err = err
+		return nil
+	case err != nil:
+		return err
+	}
+	if n.held = !told; !n.held {
+		n.learn(p, rd)
+	}
+	return nil
+}
+
+// learn judges a reading.
+func (n *news) learn(p *pass, rd resolve.Reading) {
+	v, w := rd.Effective()
+	r := reading{present: v.Kind != cell.Absent, writer: w, expires: v.Expires}
+	if in := rd.Cell.Intent; rd.Final() || in.Action == cell.Lock {
+		r.state = StateOf(p.st.ID(), n.name, rd.Version)
+	}
+	n.reading, n.value = r, v
+	n.entry, n.finding, n.tells = n.judge(r, p.now)
+}
+
+// old is the value that was last seen, if the cache has it.
+func (p *pass) old(name string, seen Entry) []byte {
+	rd, ok := p.rs.Cached(name)
+	if !ok || !seen.Present {
+		return nil
+	}
+	v, w := rd.Effective()
+	if w != seen.Writer || v.Kind != cell.Inline {
+		return nil
+	}
+	return v.Data
+}
+
+// effective finds out a cell's effective value, and reports whether it can be told yet: it waits
+// for a transaction that holds the cell only if that has done so the last time.
+func (p *pass) effective(n *news) (rd resolve.Reading, told bool, err error) {
+	if n.row != nil && !n.row.Damaged {
+		if s, ok := p.st.Listed(n.name, n.row.Version, n.row.asked); ok {
+			rd := p.rs.Known(s)
+			if in := s.Cell.Intent; rd.Final() || in.Action == cell.Lock {
+				return rd, true, nil
+			}
+		}
+	}
+	n.asked = true
+	if !p.again[n.name] {
+		return p.rs.Glance(p.ctx, n.name, p.since)
+	}
+	rd, err = p.rs.Shared(p.ctx, n.name, p.since)
+	if errors.Is(err, resolve.ErrHeld) {
+		return rd, false, nil
+	}
+	return rd, true, err
+}
+
+// download fetches external values, some at a time, and tells what has changed.
+func (p *pass) download(some []*news) error {
+	for len(some) > 0 {
+		n, bytes := 0, int64(0)
+		for n < len(some) && (n == 0 || bytes+some[n].external() <= readsBytes) {
+			bytes += some[n].external()
+			n++
+		}
+		err := seam.Each(p.rt, n, func(i int) error {
+			if some[i].external() == 0 {
+				return nil
+			}
+			return p.fetch(p.ctx, some[i])
+		})
+		if err != nil {
+			return err
+		}
+		for _, x := range some[:n] {
+			if err := p.conclusion(x); err != nil {
+				return err
+			}
+		}
+		some = some[n:]
+	}
+	return nil
+}
+
+// external is the size of the value that must be fetched.
+func (n *news) external() int64 {
+	if !n.tells || n.value.Kind != cell.External {
+		return 0
+	}
+	return int64(max(n.value.Size, 1))
+}
+
+// fetch fetches a cell's external value. If that is gone, the cell has been written since, and is
+// read again.
+func (p *pass) fetch(ctx context.Context, n *news) error {
+	for range replacedMax {
+		if n.external() == 0 || n.held {
+			return nil
+		}
+		data, err := p.st.Download(ctx, n.name, n.value)
+		switch {
+		case err == nil:
+			n.data = data
+			return nil
+		case errors.Is(err, backend.ErrCorrupt):
+			n.err = err
+			return nil
+		case !errors.Is(err, store.ErrMissing):
+			return err
+		}
+		ref := n.value.Ref
+		rd, told, err := p.rs.Glance(ctx, n.name, p.st.Tick())
+		if err != nil {
+			return err
+		}
+		if n.held = !told; n.held {
+			return nil
+		}
+		if n.learn(p, rd); n.value.Ref == ref {
+			n.err = p.st.LostValue(n.name, n.value)
+			return nil
+		}
+	}
+	return fmt.Errorf("value of %q replaced %d times while it was read: %w",
+		p.st.FullName(n.name), replacedMax, backend.ErrUnavailable)
+}
+
+// conclusion notes what has become of a cell, and tells it if that is news.
+func (p *pass) conclusion(n *news) error {
+	due := n.finding == lost && n.seen.Writer == n.entry.Writer && !n.entry.Writer.IsZero()
+	p.moved = p.moved || n.err != nil || !n.held && n.finding != same && !due
+	switch {
+	case n.err != nil:
+		return p.report(Change{Name: n.name, Err: n.err})
+	case n.held:
+		p.held[n.name] = true
+		return nil
+	}
+	p.expects(n.entry)
+	c := Change{Name: n.name, Entry: n.entry, Old: n.old, was: n.seen.Present}
+	switch {
+	case n.tells && n.value.Kind == cell.External:
+		c.Value = n.data
+	case n.tells:
+		c.Value = n.value.Data
+	case n.finding == same && n.entry != n.seen:
+		return p.restate(n.name, n.entry)
+	case n.finding != lost:
+		p.book.saw(n.name, n.entry)
+		return nil
+	}
+	return p.report(c)
+}
