@@ -233,7 +233,7 @@ func (w *Writer) remove() {
 	o := w.own[0]
 	w.own = w.own[1:]
 	ctx, work := w.st.Observer().Work(w.life, observe.Feed)
-	_, err := w.st.Remove(ctx, o.name, o.version)
+	err := w.st.Withdraw(ctx, o.name, o.version)
 	work.Done(ctx, 1, err)
 	if errors.Is(err, backend.ErrDenied) {
 		w.denied, w.own = true, nil
