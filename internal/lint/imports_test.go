@@ -169,9 +169,8 @@ var directions = []row{
 	}, "workloads are users' programs, some of them word for word, whose clients are recorded"},
 	{"internal/sim/...", []string{
 		".", "backend", "backend/memory", "backend/faulty", "cache", "testing", "internal/history",
-		testify, "internal/cache", "internal/seam", "internal/cell", "internal/txid", "internal/keyspace",
-		"internal/store",
-		"internal/sim/...",
+		testify, "internal/cache", "internal/seam", "internal/cell", "internal/txid",
+		"internal/keyspace", "internal/store", "internal/sim/...",
 	}, "the simulator drives the engine through the seam and the API; it may look into cells"},
 	{"internal/model", []string{"internal/model/explore"},
 		"the model shares words with the engine, no code: else both would have the same bugs"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -79,8 +80,10 @@ func TestModel(t *testing.T) {
 				require.Equal(t, want, version)
 			}
 		}
-		require.LessOrEqual(t, l.Stats().Bytes, int64(size))
+		require.LessOrEqual(t, l.Stats().Bytes, int64(size+size/segmentsPart)) // while one goes
 	}
+	l.Flush()
+	require.LessOrEqual(t, l.Stats().Bytes, int64(size))
 	assert.LessOrEqual(t, d.most, int64(size+size/segmentsPart))
 	t.Logf("%d hits, %d misses, %+v", hits, misses, l.Stats())
 	assert.Greater(t, hits, 1000)
@@ -176,4 +179,40 @@ func TestOpenSmaller(t *testing.T) {
 	_, _, _, ok = l.Get("0")
 	assert.False(t, ok)
 	require.NoError(t, l.Close())
+}
+
+// TestConcurrent reads and writes in several goroutines while segments come and go, and closes
+// the log beneath them.
+func TestConcurrent(t *testing.T) {
+	const users, rounds = 6, 3000
+	d, err := OpenDir(t.TempDir())
+	require.NoError(t, err)
+	l := open(t, d, Options{})
+	var wg sync.WaitGroup
+	for u := range users {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(u)))
+			for i := range rounds {
+				key := fmt.Sprint("key-", random.IntN(200))
+				version := fmt.Sprint(u, "-", i)
+				l.Put(key, version, value(key, version, random.IntN(10_000)))
+				if i%20 == 0 {
+					l.Flush()
+				}
+				key = fmt.Sprint("key-", random.IntN(200))
+				if version, data, _, ok := l.Get(key); ok {
+					assert.Equal(t, value(key, version, len(data)), data)
+				}
+				if u == 0 && i == rounds-100 {
+					assert.Zero(t, l.Stats().Damaged)
+					assert.NoError(t, l.Close())
+				}
+			}
+		})
+	}
+	wg.Wait()
+	s := l.Stats()
+	assert.Zero(t, s.Damaged)
+	assert.Positive(t, s.Hits)
+	assert.Zero(t, s.Records)
 }

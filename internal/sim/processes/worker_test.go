@@ -3,6 +3,7 @@ package processes_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/backend/folder"
+	"github.com/strictkv/strictkv/cache"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sim/baton"
 	"github.com/strictkv/strictkv/internal/sim/program"
@@ -68,10 +70,12 @@ func (p place) connect(ctx context.Context) (b backend.Backend, closes func() er
 }
 
 // open opens the database in the store.
-func (p place) open(ctx context.Context, b backend.Backend) (db *strictkv.DB, err error) {
+func (p place) open(
+	ctx context.Context, b backend.Backend, opts ...strictkv.Option,
+) (db *strictkv.DB, err error) {
+	opts = append(opts, strictkv.WithPatience(p.Patience), strictkv.WithCacheSize(p.Cache))
 	for range openTries {
-		db, err = strictkv.Open(ctx, p.Name, b,
-			strictkv.WithPatience(p.Patience), strictkv.WithCacheSize(p.Cache))
+		db, err = strictkv.Open(ctx, p.Name, b, opts...)
 		if err == nil {
 			return db, nil
 		}
@@ -97,6 +101,9 @@ type worker struct {
 // which the last line counts.
 func (w worker) history() string     { return filepath.Join(w.Dir, fmt.Sprint(w.Life, ".jsonl")) }
 func (w worker) misfortunes() string { return filepath.Join(w.Dir, fmt.Sprint(w.Life, ".faults")) }
+
+// cacheDir is where some processes, one after another, have their cache on disk.
+func (w worker) cacheDir() string { return filepath.Join(w.Dir, fmt.Sprint("cache-", w.Life%4)) }
 
 // serveIfWorker does not return if the environment makes this process a worker.
 func serveIfWorker() {
@@ -131,7 +138,17 @@ func (w worker) serve(ctx context.Context) error {
 		defer stop()
 		b = f
 	}
-	db, err := w.Place.open(ctx, b)
+	var opts []strictkv.Option
+	onDisk, err := cache.Open(w.cacheDir(), cache.DiskSizeMin, cache.Memory(w.Place.Cache))
+	switch {
+	case errors.Is(err, cache.ErrInUse): // by one that lives
+	case err != nil:
+		return err
+	default:
+		defer onDisk.Close()
+		opts = append(opts, strictkv.WithCache(onDisk))
+	}
+	db, err := w.Place.open(ctx, b, opts...)
 	if err != nil {
 		return err
 	}
