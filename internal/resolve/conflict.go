@@ -93,6 +93,8 @@ func (r *Resolver) status(ctx context.Context, s store.Snapshot) (Reading, error
 	rd = r.Known(rd.Snapshot)
 	rd.fences = fences
 	return rd, nil
+}
+
 // Kept is Shared for a cell at the version that a listing has shown, without a request, if the
 // cache has it on disk: see store.Kept.
 func (r *Resolver) Kept(name string, v backend.Version, asked store.Asked) (Reading, bool) {

@@ -141,6 +141,7 @@ func (w worker) serve(ctx context.Context) error {
 	var opts []strictkv.Option
 	if w.Life%2 == 1 { // half of the workers tell followers what they write
 		opts = append(opts, strictkv.WithFeed(strictkv.FeedOptions{}))
+	}
 	onDisk, err := cache.Open(w.cacheDir(), cache.DiskSizeMin, cache.Memory(w.Place.Cache))
 	switch {
 	case errors.Is(err, cache.ErrInUse): // by one that lives
