@@ -305,6 +305,9 @@ type Stats struct {
 	StaleReads, Refused int64
 	// Reads of keys that the cache served, and that needed a request.
 	CacheHits, CacheMisses int64
+	// DiskHits counts cells and external values whose bytes the cache's disk had (cache.Open),
+	// so that they were not moved.
+	DiskHits int64
 	// Requests: Gets (of which NotModified were answered so), Puts (of which Unknown
 	// had an unknown outcome), Deletes, and Lists (pages). Resent counts those that were
 	// sent again after a passing error.
@@ -334,7 +337,8 @@ func (db *DB) Stats() Stats {
 		Grouped: t.Grouped.Load(), Escalated: t.Escalated.Load(),
 		StaleReads: t.StaleReads.Load(), Refused: t.Refused.Load(),
 		CacheHits: t.Hits.Load(), CacheMisses: t.Misses.Load(),
-		Gets: r.Gets.Load(), NotModified: r.NotModified.Load(),
+		DiskHits: r.DiskHits.Load(),
+		Gets:     r.Gets.Load(), NotModified: r.NotModified.Load(),
 		Puts: r.Puts.Load(), Unknown: r.Unknown.Load(),
 		Deletes: r.Deletes.Load(), Lists: r.Lists.Load(), Resent: r.Retried.Load(),
 		BytesRead: r.BytesRead.Load(), BytesWritten: r.BytesWritten.Load(),
@@ -352,7 +356,8 @@ func (s Stats) Sub(earlier Stats) Stats {
 		Validated: s.Validated - earlier.Validated, Grouped: s.Grouped - earlier.Grouped,
 		Escalated: s.Escalated - earlier.Escalated, StaleReads: s.StaleReads - earlier.StaleReads,
 		Refused: s.Refused - earlier.Refused, CacheHits: s.CacheHits - earlier.CacheHits,
-		CacheMisses: s.CacheMisses - earlier.CacheMisses, Gets: s.Gets - earlier.Gets,
+		CacheMisses: s.CacheMisses - earlier.CacheMisses,
+		DiskHits:    s.DiskHits - earlier.DiskHits, Gets: s.Gets - earlier.Gets,
 		NotModified: s.NotModified - earlier.NotModified, Puts: s.Puts - earlier.Puts,
 		Unknown: s.Unknown - earlier.Unknown, Deletes: s.Deletes - earlier.Deletes,
 		Lists: s.Lists - earlier.Lists, Resent: s.Resent - earlier.Resent,

@@ -272,3 +272,62 @@ func ExampleCollection_Path() {
 	fmt.Printf("%q\n", year.Path())
 	// Output: ["orders" "2026"]
 }
+
+// A process waits until another one has changed its configuration.
+func ExampleCollection_Watch() {
+	db := openExample()
+	defer db.Close(ctx)
+	config := db.Collection([]byte("config"))
+	must(config.Write(ctx, []byte("theme"), []byte("dark")))
+	for c, err := range config.Watch(ctx, []byte("theme")) {
+		must(err)
+		fmt.Printf("%s\n", c.Value)
+		if string(c.Value) == "light" {
+			break
+		}
+		must(config.Write(ctx, []byte("theme"), []byte("light")))
+	}
+	// Output:
+	// dark
+	// light
+}
+
+// A long poll: the client says which version it has, and gets the next one.
+func ExampleWatchFrom() {
+	db := openExample()
+	defer db.Close(ctx)
+	c := db.Collection([]byte("c"))
+	must(c.Write(ctx, []byte("k"), []byte("first")))
+	first, err := c.ReadItem(ctx, []byte("k"))
+	must(err)
+	must(c.Write(ctx, []byte("k"), []byte("second")))
+	for change, err := range c.Watch(ctx, []byte("k"), strictkv.WatchFrom(first.Version),
+		strictkv.FollowOnce()) {
+		must(err)
+		fmt.Printf("%s\n", change.Value)
+	}
+	// Output: second
+}
+
+// The members of a group come and go.
+func ExampleCollection_WatchRange() {
+	db := openExample()
+	defer db.Close(ctx)
+	members := db.Collection([]byte("members"))
+	must(members.Write(ctx, []byte("web/1"), []byte("10.0.0.1")))
+	for c, err := range members.WatchRange(ctx, strictkv.Prefix([]byte("web/"))) {
+		must(err)
+		switch {
+		case c.Deleted:
+			fmt.Printf("%s has left\n", c.Key)
+			return
+		case c.Pass == nil:
+			fmt.Printf("%s is at %s\n", c.Key, c.Value)
+		default:
+			must(members.Delete(ctx, []byte("web/1")))
+		}
+	}
+	// Output:
+	// web/1 is at 10.0.0.1
+	// web/1 has left
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/internal/follow"
@@ -36,7 +35,8 @@ type Change struct {
 
 // Pass is one look at all that is followed.
 type Pass struct {
-	// At is when it began, by this machine's clock: each key was seen as it was then, or later.
+	// At is when it began, by this machine's clock: each key was seen as it was then, or later, but
+	// for those that were Held.
 	At time.Time
 	// Instant says that all that was told by now, of all collections that are followed, is the
 	// state that they had at one instant, which is At.
@@ -47,6 +47,9 @@ type Pass struct {
 	// Listed counts the names that were listed, tombstones included, and Read the objects that
 	// were read.
 	Listed, Read int64
+	// Held counts keys whose value was not known at this pass: a transaction under way holds them,
+	// or they can't be read for what they hold. They are looked at again.
+	Held int64
 }
 
 // Follow yields what has changed in c since a Position, and goes on with what changes from then
@@ -89,14 +92,12 @@ func (db *DB) Follow(
 	ctx context.Context, from Position, opts ...FollowOption,
 ) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		f := following{db: db, yield: yield}
+		f := following{db: db, yield: yield, what: "follow"}
 		err := f.prepare(from, opts)
 		if err == nil {
 			err = f.run(ctx)
 		}
-		if err != nil {
-			yield(Change{}, fmt.Errorf("follow: %w", err))
-		}
+		f.end(err)
 	}
 }
 
@@ -104,9 +105,12 @@ func (db *DB) Follow(
 type following struct {
 	db    *DB
 	yield func(Change, error) bool
+	what  string // for errors
 	o     followOptions
 	spans []follow.Span
 	book  *follow.Book
+	// grows says that the pause between two looks does, and watches that it is one key's.
+	grows, watches bool
 	// last is the collection of the latest change.
 	last *Collection
 	left bool
@@ -121,6 +125,8 @@ func (f *following) prepare(from Position, opts []FollowOption) (err error) {
 		return err
 	}
 	switch {
+	case f.o.version != nil:
+		return fmt.Errorf("WatchFrom is for Watch: %w", ErrInvalid)
 	case !from.IsZero() && from.id != f.db.st.ID():
 		return fmt.Errorf("position of another database: %w", ErrInvalid)
 	case f.o.seen == nil:
@@ -137,6 +143,14 @@ func (f *following) prepare(from Position, opts []FollowOption) (err error) {
 
 // run follows until the loop is left, or an error ends it.
 func (f *following) run(ctx context.Context) error {
+	return f.keepOn(ctx, (*follow.Follower).Run)
+}
+
+// keepOn follows by a method of a Follower, again after errors.
+func (f *following) keepOn(
+	ctx context.Context,
+	by func(*follow.Follower, context.Context, func(follow.Event) bool) error,
+) error {
 	within, end, err := f.db.beginFollow(ctx)
 	if err != nil {
 		return err
@@ -145,11 +159,11 @@ func (f *following) run(ctx context.Context) error {
 	hints := f.db.subscribe()
 	defer hints.Stop()
 	follower := follow.New(f.db.st, f.db.rs, follow.Options{
-		Spans: f.spans, Book: f.book, Every: f.o.every, Instant: f.o.instant, Once: f.o.once,
-		Local: hints,
+		Spans: f.spans, Book: f.book, Every: f.o.every, Grows: f.grows, Instant: f.o.instant,
+		Once: f.o.once, Known: f.o.version != nil, Local: hints,
 	})
 	for {
-		err := follower.Run(within, f.tell)
+		err := by(follower, within, f.tell)
 		switch {
 		case err == nil, f.left:
 			return nil
@@ -157,11 +171,19 @@ func (f *following) run(ctx context.Context) error {
 			return ctx.Err()
 		case within.Err() != nil:
 			return ErrClosed
-		case !f.yield(Change{}, fmt.Errorf("follow: %w", public(err))):
+		case !f.yield(Change{}, fmt.Errorf("%s: %w", f.what, public(err))):
+			f.left = true
 			return nil
 		case f.db.rt.Sleep(within, f.o.every) != nil:
 			continue // the next run tells
 		}
+	}
+}
+
+// end yields the error that has ended the loop, if there is one.
+func (f *following) end(err error) {
+	if err != nil && !f.left {
+		f.yield(Change{}, fmt.Errorf("%s: %w", f.what, err))
 	}
 }
 
@@ -173,12 +195,13 @@ func (f *following) tell(e follow.Event) (goOn bool) {
 }
 
 func (f *following) change(e follow.Event) (c Change, err error) {
-	if f.o.seen == nil {
+	if f.o.seen == nil && !f.watches {
 		c.Position = Position{f.db.st.ID(), e.Base, e.Log}
 	}
 	if p := e.Pass; p != nil {
 		c.Pass = &Pass{
 			At: p.Begun, Instant: p.Quiet, Whole: p.Whole, Listed: p.Listed, Read: p.Read,
+			Held: int64(p.Held),
 		}
 		return c, nil
 	}
@@ -187,7 +210,7 @@ func (f *following) change(e follow.Event) (c Change, err error) {
 		return c, err
 	}
 	if x.Err != nil {
-		return c, fmt.Errorf("follow: %w", public(x.Err))
+		return c, fmt.Errorf("%s: %w", f.what, public(x.Err))
 	}
 	c.State, c.Deleted, c.Old = State(x.State), !x.Present, bytesOrNil(x.Old)
 	if x.Present {
@@ -218,46 +241,6 @@ func (f *following) key(name string) (*Collection, []byte, error) {
 		f.last = &Collection{db: f.db, path: path}
 	}
 	return f.last, key, nil
-}
-
-// beginFollow counts a Follow, and derives a context that Close ends; end must follow.
-func (db *DB) beginFollow(
-	ctx context.Context,
-) (within context.Context, end context.CancelFunc, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err
-	}
-	if err := db.begin(); err != nil {
-		return nil, nil, err
-	}
-	within, cancel := db.rt.WithCancel(ctx)
-	own := &cancel
-	db.mu.Lock()
-	db.followers = append(db.followers, own)
-	closed := db.closed
-	db.mu.Unlock()
-	if closed { // since it began
-		cancel()
-	}
-	return within, func() {
-		cancel()
-		db.mu.Lock()
-		db.followers = slices.DeleteFunc(db.followers, func(x *context.CancelFunc) bool {
-			return x == own
-		})
-		db.mu.Unlock()
-		db.end()
-	}, nil
-}
-
-// endFollowers ends all that follow.
-func (db *DB) endFollowers() {
-	db.mu.Lock()
-	all := slices.Clone(db.followers)
-	db.mu.Unlock()
-	for _, cancel := range all {
-		(*cancel)()
-	}
 }
 
 // Position is where a Follow is: which value it has last told of each key. It never changes, and

@@ -23,6 +23,7 @@ type followOptions struct {
 	instant     bool
 	once        bool
 	seen        Seen
+	version     *Version
 }
 
 // FollowCollections says what DB.Follow follows: these collections, but none nested in them.
@@ -31,8 +32,9 @@ func FollowCollections(cs ...*Collection) FollowOption {
 	return func(o *followOptions) { o.collections = append(o.collections, cs...) }
 }
 
-// FollowEvery sets the pause between two passes: DefaultFollowEvery, if it is not positive.
-// Shorter ones cost more list requests: docs/costs.md tells how many.
+// FollowEvery sets the pause between two passes, and for Watch and WatchRange the longest one
+// between two looks: DefaultFollowEvery, if it is not positive. Shorter ones cost more requests:
+// docs/costs.md tells how many.
 func FollowEvery(d time.Duration) FollowOption {
 	return func(o *followOptions) { o.every = d }
 }
@@ -45,7 +47,7 @@ func FollowEvery(d time.Duration) FollowOption {
 // the Position of a Pass: one within a block is at no instant.
 func FollowInstant() FollowOption { return func(o *followOptions) { o.instant = true } }
 
-// FollowOnce ends the loop behind the first Pass.
+// FollowOnce ends the loop behind the first Pass; that of Watch behind the first Change.
 func FollowOnce() FollowOption { return func(o *followOptions) { o.once = true } }
 
 // FollowRange follows only a range of each collection: its From and To. The other fields must not
@@ -57,6 +59,10 @@ func FollowRange(r Range) FollowOption { return func(o *followOptions) { o.withi
 // needs collections. By the time that the loop goes on behind a Pass, s must tell of all changes
 // before that.
 func FollowSeen(s Seen) FollowOption { return func(o *followOptions) { o.seen = s } }
+
+// WatchFrom says which version of the key the caller has, so that Watch begins with what comes
+// after that. The zero Version says that it had no value.
+func WatchFrom(v Version) FollowOption { return func(o *followOptions) { o.version = &v } }
 
 // Seen is what somebody keeps who has followed: the changes that were yielded, the last of each
 // key. An error that it returns ends the pass, and is yielded.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"log/slog"
+	"os"
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend/memory"
@@ -38,4 +40,90 @@ func ExampleDefaultSize() {
 func ExampleCache_Size() {
 	fmt.Println(cache.New(1<<20).Size(), "bytes are kept at first")
 	// Output: 0 bytes are kept at first
+}
+
+// A program that is started again asks for what it has on disk only whether that has changed.
+func ExampleOpen() {
+	ctx, bucket := context.Background(), memory.New()
+	dir, err := os.MkdirTemp("", "cache")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	for range 2 {
+		onDisk, err := cache.Open(dir, 1<<30)
+		if err != nil {
+			log.Fatal(err)
+		}
+		db, err := strictkv.Open(ctx, "db", bucket, strictkv.WithCache(onDisk))
+		if err != nil {
+			log.Fatal(err)
+		}
+		pages := db.Collection([]byte("pages"))
+		if _, err := pages.Read(ctx, []byte("home")); err != nil { // the first time
+			if err := pages.Write(ctx, []byte("home"), make([]byte, 100_000)); err != nil {
+				log.Fatal(err)
+			}
+		}
+		fmt.Println(db.Stats().DiskHits, "values of the disk")
+		if err := db.Close(ctx); err != nil {
+			log.Fatal(err)
+		}
+		if err := onDisk.Close(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// 0 values of the disk
+	// 1 values of the disk
+}
+
+// opened opens a cache in a new directory, which remove removes.
+func opened(opts ...cache.Option) (c *cache.Cache, remove func()) {
+	dir, err := os.MkdirTemp("", "cache")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if c, err = cache.Open(dir, cache.DiskSizeMin, opts...); err != nil {
+		log.Fatal(err)
+	}
+	return c, func() { os.RemoveAll(dir) }
+}
+
+// The disk has much, memory little.
+func ExampleMemory() {
+	c, remove := opened(cache.Memory(16 << 20))
+	defer remove()
+	fmt.Println(c.Size(), c.Close())
+	// Output: 0 <nil>
+}
+
+func ExampleSynced() {
+	c, remove := opened(cache.Synced())
+	defer remove()
+	fmt.Println(c.Disk().Records, c.Close())
+	// Output: 0 <nil>
+}
+
+func ExampleWithLogger() {
+	c, remove := opened(cache.WithLogger(slog.Default()))
+	defer remove()
+	fmt.Println(c.Disk().Damaged, c.Close())
+	// Output: 0 <nil>
+}
+
+func ExampleCache_Disk() {
+	c, remove := opened()
+	defer remove()
+	s := c.Disk()
+	fmt.Println(s.Records, "records,", s.Hits, "hits,", s.Cut, "bytes cut", c.Close())
+	// Output: 0 records, 0 hits, 0 bytes cut <nil>
+}
+
+// Close the handles that use the cache first.
+func ExampleCache_Close() {
+	c, remove := opened()
+	defer remove()
+	fmt.Println(c.Close(), c.Close())
+	// Output: <nil> <nil>
 }

@@ -1,6 +1,7 @@
 // Package cache makes caches for the handles of a process to share. A handle that is given
 // none has one of its own; those of a process have one bound together, see DefaultSize.
-// strictkv.WithCacheSize gives a handle a bound of its own.
+// strictkv.WithCacheSize gives a handle a bound of its own. Open makes one that keeps more on disk,
+// over restarts.
 //
 // A cache keeps the keys that were used last, with the interval in which each value is known
 // to have been current, and external values under the same bound. Strong reads of what is in

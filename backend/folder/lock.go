@@ -10,6 +10,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/strictkv/strictkv/internal/filelock"
 )
 
 const (
@@ -68,7 +70,7 @@ func (h *held) acquire(ctx context.Context) (err error) {
 		if err = h.check(); err == nil {
 			return nil
 		}
-		unlock(h.file)
+		filelock.Unlock(h.file)
 	}
 	_ = h.file.Close()
 	return err
@@ -77,8 +79,8 @@ func (h *held) acquire(ctx context.Context) (err error) {
 // waitLock locks a file.
 func waitLock(ctx context.Context, f *os.File) error {
 	for wait := pollMin; ; wait = min(2*wait, pollMax) {
-		err := tryLock(f)
-		if !errors.Is(err, errLocked) {
+		err := filelock.TryLock(f)
+		if !errors.Is(err, filelock.ErrLocked) {
 			return err
 		}
 		if err := pause(ctx, wait/2+rand.N(wait)); err != nil {
@@ -138,21 +140,16 @@ func (h *held) check() error {
 // hold a copy of the file for a moment after the Close.
 func (h *held) release() {
 	if h.folder != nil {
-		unlock(h.folder)
+		filelock.Unlock(h.folder)
 		_ = h.folder.Close()
 	}
-	unlock(h.file)
+	filelock.Unlock(h.file)
 	_ = h.file.Close()
 	<-h.gate
 }
 
-var (
-	// errLocked says that somebody else has the lock.
-	errLocked = errors.New("locked")
-
-	// errMoved says that what was locked was removed, or replaced.
-	errMoved = errors.New("what was locked was removed")
-)
+// errMoved says that what was locked was removed, or replaced.
+var errMoved = errors.New("what was locked was removed")
 
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)

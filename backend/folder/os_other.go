@@ -3,11 +3,7 @@
 package folder
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
-	"os"
-	"runtime"
 	"time"
 )
 
@@ -21,13 +17,6 @@ const (
 	// No flags are needed: a file is looked at before it is opened.
 	noWait, noFollow = 0, 0
 )
-
-// tryLock fails: without locks between processes there is no conditional write.
-func tryLock(*os.File) error {
-	return fmt.Errorf("lock a file on %s: %w", runtime.GOOS, errors.ErrUnsupported)
-}
-
-func unlock(*os.File) {}
 
 // changed is the time of the last modification, which a new name does not move: false.
 func changed(info fs.FileInfo) (time.Time, bool) { return info.ModTime(), false }

@@ -4,7 +4,6 @@ package folder
 
 import (
 	"io/fs"
-	"os"
 	"runtime"
 	"syscall"
 )
@@ -23,23 +22,6 @@ const (
 	noWait   = syscall.O_NONBLOCK
 	noFollow = syscall.O_NOFOLLOW
 )
-
-// tryLock locks f exclusively, or returns errLocked.
-func tryLock(f *os.File) error {
-	for {
-		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err {
-		case nil:
-			return nil
-		case syscall.EINTR:
-		case syscall.EWOULDBLOCK:
-			return errLocked
-		default:
-			return &os.PathError{Op: "flock", Path: f.Name(), Err: err}
-		}
-	}
-}
-
-func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
 // fileID tells a file from others of its file system.
 func fileID(info fs.FileInfo) uint64 {

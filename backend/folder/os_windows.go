@@ -2,10 +2,7 @@ package folder
 
 import (
 	"io/fs"
-	"os"
-	"syscall"
 	"time"
-	"unsafe"
 )
 
 const (
@@ -22,38 +19,6 @@ const (
 	// No flags are needed: a file is looked at before it is opened.
 	noWait, noFollow = 0, 0
 )
-
-var (
-	kernel32     = syscall.NewLazyDLL("kernel32.dll")
-	lockFileEx   = kernel32.NewProc("LockFileEx")
-	unlockFileEx = kernel32.NewProc("UnlockFileEx")
-)
-
-const (
-	lockFailImmediately = 1
-	lockExclusive       = 2
-
-	errLockViolation = syscall.Errno(33)
-)
-
-// tryLock locks the first byte of f exclusively, or returns errLocked.
-func tryLock(f *os.File) error {
-	var at syscall.Overlapped
-	ok, _, err := lockFileEx.Call(f.Fd(), lockFailImmediately|lockExclusive, 0, 1, 0,
-		uintptr(unsafe.Pointer(&at)))
-	switch {
-	case ok != 0:
-		return nil
-	case err == errLockViolation, err == syscall.ERROR_IO_PENDING:
-		return errLocked
-	}
-	return &os.PathError{Op: "LockFileEx", Path: f.Name(), Err: err}
-}
-
-func unlock(f *os.File) {
-	var at syscall.Overlapped
-	_, _, _ = unlockFileEx.Call(f.Fd(), 0, 1, 0, uintptr(unsafe.Pointer(&at)))
-}
 
 // changed is the time of the last modification, which a new name does not move: false.
 func changed(info fs.FileInfo) (time.Time, bool) { return info.ModTime(), false }

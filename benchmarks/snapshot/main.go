@@ -39,6 +39,7 @@ type row struct {
 	MB         float64 `json:"mb" column:"MB"`
 	OpenMS     float64 `json:"open_ms" column:"open, ms"`
 	Random     float64 `json:"random_per_s" column:"random reads/s"`
+	Wall       float64 `json:"random_per_s_wall" column:"by the clock"`
 	P50        float64 `json:"random_p50_us" column:"p50, µs"`
 	P99        float64 `json:"random_p99_us" column:"p99, µs"`
 	Sequential float64 `json:"sequential_per_s" column:"sequential/s"`
@@ -53,6 +54,8 @@ type settings struct {
 	rounds int
 	time   time.Duration
 	cold   int
+	cache  int64
+	sorted bool
 	log    io.Writer
 }
 
@@ -64,6 +67,8 @@ func program(args []string, out, log io.Writer) error {
 	f.IntVar(&s.rounds, "rounds", 5, "rounds that both take in turns")
 	f.DurationVar(&s.time, "time", 2*time.Second, "time of random reads in each round")
 	f.IntVar(&s.cold, "cold", 2000, "uncached reads in each round")
+	f.Int64Var(&s.cache, "cache", 0, "Pebble's cache, in bytes; 0 is twice the data")
+	f.BoolVar(&s.sorted, "sorted", false, "build from sorted input alone")
 	plots := f.String("plots", "", "put pictures into this folder")
 	to := report.Output{Table: out}
 	to.Flag(f)
@@ -103,8 +108,10 @@ func (s settings) measure(size int64) (rows []row, err error) {
 	for i, e := range engines {
 		fmt.Fprintf(s.log, "%s: %d MB\n", names[i], size/1e6)
 		base := row{Engine: names[i], MB: float64(size) / 1e6}
-		if base.Unsorted, err = s.build(e, dir, r, false); err != nil {
-			return nil, err
+		if !s.sorted {
+			if base.Unsorted, err = s.build(e, dir, r, false); err != nil {
+				return nil, err
+			}
 		}
 		if base.Written, err = s.build(e, filepath.Join(dir, names[i]), r, true); err != nil {
 			return nil, err
@@ -153,11 +160,19 @@ func counted(name string) int64 {
 	return 0
 }
 
+// cached is the size of a cache.
+func (s settings) cached(r *records) int64 {
+	if s.cache > 0 {
+		return s.cache
+	}
+	return 2 * int64(r.n) * entrySize
+}
+
 func (s settings) round(e engine, dir string, r *records, seed uint64) (x row, err error) {
 	if err := forget(dir); err != nil {
 		return x, err
 	}
-	if err := e.open(dir, 2*int64(r.n)*entrySize); err != nil {
+	if err := e.open(dir, s.cached(r)); err != nil {
 		return x, err
 	}
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -178,7 +193,7 @@ func (s settings) round(e engine, dir string, r *records, seed uint64) (x row, e
 		return x, err
 	}
 	start = time.Now()
-	if err := e.open(dir, 2*int64(r.n)*entrySize); err != nil {
+	if err := e.open(dir, s.cached(r)); err != nil {
 		return x, err
 	}
 	x.OpenMS = float64(time.Since(start).Microseconds()) / 1000
@@ -217,6 +232,7 @@ func (s settings) random(e engine, r *records, random *rand.Rand, x *row) error 
 			took = append(took, time.Since(start))
 		}
 	}
+	x.Wall = float64(len(took)) / time.Since(begin).Seconds()
 	x.Random = float64(len(took)) / (processor() - used).Seconds()
 	slices.Sort(took)
 	x.P50 = float64(took[len(took)/2].Nanoseconds()) / 1000
@@ -262,6 +278,7 @@ func median(all []row) row {
 	}
 	m.OpenMS = of(func(r row) float64 { return r.OpenMS })
 	m.Random = of(func(r row) float64 { return r.Random })
+	m.Wall = of(func(r row) float64 { return r.Wall })
 	m.P50 = of(func(r row) float64 { return r.P50 })
 	m.P99 = of(func(r row) float64 { return r.P99 })
 	m.Sequential = of(func(r row) float64 { return r.Sequential })

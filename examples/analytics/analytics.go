@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 
+	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/examples/internal/crew"
+	"github.com/strictkv/strictkv/layers/snapshot"
 )
 
 // analytics starts workers, kills them, and checks their work.
@@ -41,9 +44,13 @@ func (a *analytics) run(interrupted context.Context) (err error) {
 	a.e, a.acked = newEvents(db.DB), map[string]sum{}
 	fmt.Fprintf(a.out, "%d workers append events, %d roll them up %v\n",
 		a.ingesters, a.compactors, a.shift)
-	if err := errors.Join(a.crew(interrupted.Done()), a.finish()); err != nil {
+	asked, err := a.asked(ctx, db.DB, func() error {
+		return errors.Join(a.crew(interrupted.Done()), a.finish())
+	})
+	if err != nil {
 		return err
 	}
+	fmt.Fprintf(a.out, "snapshots: %d, in each of which the sums were equal\n", asked)
 	b, left, err := a.rest(ctx)
 	if err != nil {
 		return err
@@ -51,6 +58,22 @@ func (a *analytics) run(interrupted context.Context) (err error) {
 	fmt.Fprintf(a.out, "killed:    %d that appended, %d that rolled up; events left: %d\n",
 		a.killed[0], a.killed[1], left)
 	return a.compare(b)
+}
+
+// asked takes snapshots, and asks them, while others work, and returns how many.
+func (a *analytics) asked(ctx context.Context, db *strictkv.DB, work func() error) (int, error) {
+	dir, err := os.MkdirTemp("", "analytics-")
+	if err != nil {
+		return 0, err
+	}
+	analyst := &analyst{db: db, store: snapshot.Dir(dir)}
+	over, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- analyst.work(over) }()
+	err = work()
+	stop()
+	return analyst.taken, errors.Join(err, <-done, os.RemoveAll(dir))
 }
 
 // crew starts the workers, and lets their shift pass.

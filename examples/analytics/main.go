@@ -1,5 +1,6 @@
 // Analytics appends events from several processes at once, while others roll them up into
-// sums, each event exactly once, and checks that both sides come to the same:
+// sums, each event exactly once, and checks that both sides come to the same, at the end and, in
+// snapshots of package layers/snapshot, while they write:
 //
 //	go run ./examples/analytics
 //	go run ./examples/analytics -ingesters 8 -compactors 2 -kill

@@ -50,6 +50,7 @@ func TestSums(t *testing.T) {
 	a.ingesters, a.compactors, a.shift.Time = 2, 1, 250*time.Millisecond
 	first := mustRun(t, a)
 	assert.Contains(t, first, "the sums are equal")
+	assert.Regexp(t, "snapshots: [1-9]", first)
 	assert.Positive(t, acked(a), "events that were acknowledged")
 	again := mustRun(t, a)
 	assert.Contains(t, again, "the sums are equal")

@@ -23,6 +23,7 @@ import (
 type Cache struct {
 	max   int64
 	clock atomic.Uint64
+	disk  Disk // nil if there is none
 
 	mu      seam.Mutex // guards all below
 	epoch   epoch

@@ -19,6 +19,9 @@ const (
 	fieldNames = 1
 	// fieldMissed, which is empty, says that there are others.
 	fieldMissed = 2
+	// fieldBefore is the time of the object with the number before, be it that it was given up, in
+	// nanoseconds since 1970.
+	fieldBefore = 3
 	// fieldIgnored is the least that a reader may pass over.
 	fieldIgnored = 128
 	checksum     = 4
@@ -41,8 +44,15 @@ var (
 	errObject = errors.New("damaged")
 )
 
-// encode makes the object of hints. It sorts their names.
-func encode(h Hints) []byte {
+// content is what an object holds.
+type content struct {
+	Hints
+	// before is fieldBefore; 0 if the object is the first.
+	before int64
+}
+
+// encode makes the object. It sorts the names.
+func encode(h content) []byte {
 	slices.Sort(h.Names)
 	var list []byte
 	before := ""
@@ -62,6 +72,9 @@ func encode(h Hints) []byte {
 	if h.Missed {
 		b = append(b, fieldMissed, 0)
 	}
+	if h.before > 0 {
+		b = binary.LittleEndian.AppendUint64(append(b, fieldBefore, 8), uint64(h.before))
+	}
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
@@ -75,26 +88,26 @@ func shared(a, b string) int {
 }
 
 // decode is the inverse of encode. Every name is that of a cell.
-func decode(b []byte) (Hints, error) {
+func decode(b []byte) (content, error) {
 	head := len(magic) + 1
 	switch {
 	case len(b) > objectMax, len(b) < head+checksum, string(b[:len(magic)]) != magic:
-		return Hints{}, fmt.Errorf("%w: not hints", errFormat)
+		return content{}, fmt.Errorf("%w: not hints", errFormat)
 	case b[len(magic)] != version:
-		return Hints{}, fmt.Errorf("%w: version %d, supported %d",
+		return content{}, fmt.Errorf("%w: version %d, supported %d",
 			errFormat, b[len(magic)], version)
 	}
 	body, sum := b[:len(b)-checksum], binary.LittleEndian.Uint32(b[len(b)-checksum:])
 	if crc32.Checksum(body, castagnoli) != sum {
-		return Hints{}, fmt.Errorf("%w: wrong checksum", errObject)
+		return content{}, fmt.Errorf("%w: wrong checksum", errObject)
 	}
-	var h Hints
+	var h content
 	last := byte(0)
 	for rest := body[head:]; len(rest) > 0; {
 		tag := rest[0]
 		field, more, ok := bytesOf(rest[1:])
 		if !ok || tag < last || tag == last && tag < fieldIgnored {
-			return Hints{}, fmt.Errorf("%w: field %d", errObject, tag)
+			return content{}, fmt.Errorf("%w: field %d", errObject, tag)
 		}
 		rest, last = more, tag
 		var err error
@@ -103,11 +116,13 @@ func decode(b []byte) (Hints, error) {
 			h.Names, err = decodeNames(field)
 		case tag == fieldMissed && len(field) == 0:
 			h.Missed = true
+		case tag == fieldBefore && len(field) == 8:
+			h.before = int64(binary.LittleEndian.Uint64(field))
 		case tag < fieldIgnored:
 			err = fmt.Errorf("%w: field %d", errFormat, tag)
 		}
 		if err != nil {
-			return Hints{}, err
+			return content{}, err
 		}
 	}
 	return h, nil

@@ -45,8 +45,9 @@ type Reader struct {
 	st *store.Store
 	// own is the id of a handle whose objects are not read.
 	own string
-	// begun says that all has been listed once.
+	// begun says that all has been listed once, and since is the time up to which that was.
 	begun bool
+	since int64
 	// place is the time up to which objects have been seen, and behind, if not empty, the name
 	// behind which the listing goes on that is not at its end.
 	place  int64
@@ -91,9 +92,10 @@ func (r *Reader) Next(ctx context.Context) (Hints, error) {
 			return Hints{}, err
 		}
 	}
-	if gap := r.saw(l); gap {
+	if gap := r.number(l.fresh); gap {
 		found.hints.Missed = true
 	}
+	r.saw(l)
 	return found.hints, nil
 }
 
@@ -113,7 +115,8 @@ type listing struct {
 
 type fresh struct {
 	keyspace.Hint
-	name string
+	name   string
+	before int64 // once it has been read
 }
 
 // list lists what is not listed yet, in some requests at most.
@@ -152,18 +155,19 @@ func (r *Reader) take(l *listing, info backend.Info) {
 	case err != nil:
 		l.foreign, l.strange = true, append(l.strange, info.Name)
 	default:
-		l.fresh = append(l.fresh, fresh{h, info.Name})
+		l.fresh = append(l.fresh, fresh{Hint: h, name: info.Name})
 	}
 }
 
 // read adds what objects hold. Of those that can't be read something is missed.
 func (r *Reader) read(ctx context.Context, some []fresh, to *names) error {
-	held := make([]Hints, len(some))
+	held := make([]content, len(some))
 	_ = seam.Each(r.st.Runtime(), len(some), func(i int) error {
 		o, err := r.st.Raw(ctx, some[i].name)
 		if err == nil {
 			held[i], err = decode(o.Data)
 		}
+		some[i].before = held[i].before
 		if err != nil {
 			held[i].Missed = true
 			r.st.Log().Debug("hints can't be read", "object", r.st.FullName(some[i].name),
@@ -178,9 +182,8 @@ func (r *Reader) read(ctx context.Context, some []fresh, to *names) error {
 	return ctx.Err()
 }
 
-// saw goes on to behind what was listed, and reports whether there is a gap.
-func (r *Reader) saw(l *listing) (gap bool) {
-	r.turn++
+// saw goes on to behind what was listed.
+func (r *Reader) saw(l *listing) {
 	if newest := min(l.newest, l.modified); newest > r.place {
 		r.place = newest
 	}
@@ -194,17 +197,19 @@ func (r *Reader) saw(l *listing) (gap bool) {
 	from := keyspace.HintsFrom(r.place - int64(Slack))
 	// any order: each is judged by itself
 	maps.DeleteFunc(r.seen, func(name string, _ struct{}) bool { return name < from })
-	gap = r.number(l.fresh)
-	r.begun = r.begun || r.behind == ""
+	if !r.begun {
+		r.begun, r.since = r.behind == "", r.place
+	}
 	if len(r.seen) > seenMax { // from the beginning
 		clear(r.seen)
 		r.begun = false
 	}
-	return gap
 }
 
-// number takes note of the numbers of objects, and reports whether some are missing.
+// number takes note of the numbers of objects, and reports whether some are missing. Of a handle
+// that was not known those do not count that were there before all was listed.
 func (r *Reader) number(all []fresh) (gap bool) {
+	r.turn++
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b fresh) int {
 		return cmp.Or(cmp.Compare(a.Handle, b.Handle), cmp.Compare(a.Number, b.Number))
@@ -213,6 +218,9 @@ func (r *Reader) number(all []fresh) (gap bool) {
 		h := r.handles[f.Handle]
 		if h == nil {
 			h = &handle{}
+			if early := f.before != 0 && f.before < r.since-int64(Slack); early {
+				h.number = f.Number
+			}
 			r.handles[f.Handle] = h
 		}
 		gap = gap || f.Number > h.number+1

@@ -61,7 +61,8 @@ func TestWhatIsMissing(t *testing.T) {
 			w.PutData(w.put(0, 1, 4, "=a"), sealed("SKVF\x02"))
 		}, Hints{Missed: true}},
 		"one overflowed": {func(w *world, _ *reader) {
-			w.PutData(w.put(0, 1, 4), encode(Hints{Names: []string{"=a"}, Missed: true}))
+			h := Hints{Names: []string{"=a"}, Missed: true}
+			w.PutData(w.put(0, 1, 4), encode(content{Hints: h}))
 		}, Hints{Names: []string{"=a"}, Missed: true}},
 		"a foreign name": {func(w *world, _ *reader) { w.PutData(keyspace.Hints+"what", nil) },
 			Hints{Missed: true}},
@@ -231,5 +232,27 @@ func TestAReaderRemembersSoManyHandles(t *testing.T) {
 		assert.Equal(t, Hints{Names: []string{"=a"}}, r.next())
 		assert.Len(t, r.handles, handlesMax/2+1)
 		assert.Contains(t, r.handles, worldtest.ID(1).String())
+	})
+}
+
+func TestAHandleThatWasSilentForLong(t *testing.T) {
+	inWorld(t, func(w *world) {
+		quiet, lost := w.client(), w.client()
+		quiet.Note([]string{"=a"})
+		lost.Note([]string{"=a"})
+		pass(2 * Keep)
+		r := w.reader()
+		pass(time.Hour)
+		quiet.Note([]string{"=b"})
+		pass(time.Second)
+		assert.Equal(t, Hints{Names: []string{"=b"}}, r.next(), "what was before is known")
+		lost.SetOutage(true)
+		lost.Note([]string{"=c"})
+		pass(time.Hour)
+		lost.SetOutage(false)
+		assert.EqualValues(t, 1, lost.Dropped())
+		lost.Note([]string{"=d"})
+		pass(time.Minute)
+		assert.Equal(t, Hints{Names: []string{"=d"}, Missed: true}, r.next())
 	})
 }

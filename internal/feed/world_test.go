@@ -94,7 +94,7 @@ func (w *world) put(off time.Duration, handle byte, number uint32, names ...stri
 		Time:   time.Now().Add(off).UnixNano(),
 		Handle: worldtest.ID(handle).String(), Number: number,
 	}
-	w.PutData(h.Name(), encode(Hints{Names: slices.Clone(names)}))
+	w.PutData(h.Name(), encode(content{Hints: Hints{Names: slices.Clone(names)}}))
 	return h.Name()
 }
 

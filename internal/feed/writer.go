@@ -54,6 +54,7 @@ type Writer struct {
 
 	// What follows is that goroutine's.
 	number uint32    // of the last object
+	before int64     // its time
 	due    time.Time // of the next request
 	tries  int       // for the names that are pending
 	fails  int       // requests that have failed in a row
@@ -180,16 +181,17 @@ func (w *Writer) sleepLocked(d time.Duration) func() {
 // write writes an object.
 func (w *Writer) write(h Hints) {
 	began := w.rt.Now()
-	name := keyspace.Hint{Time: w.time(), Handle: w.id, Number: w.number + 1}.Name()
+	hint := keyspace.Hint{Time: w.time(), Handle: w.id, Number: w.number + 1}
+	name := hint.Name()
 	ctx, work := w.st.Observer().Work(w.life, observe.Feed)
-	result, v, err := w.st.Announce(ctx, name, encode(h))
+	result, v, err := w.st.Announce(ctx, name, encode(content{h, w.before}))
 	work.Done(ctx, int64(len(h.Names)), err)
 	if result != store.Applied && result != store.Refused {
-		w.failed(h, err)
+		w.failed(h, hint, err)
 		return
 	}
 	w.written.Add(1)
-	w.number++
+	w.number, w.before = hint.Number, hint.Time
 	w.tries, w.fails, w.due = 0, 0, began.Add(w.every)
 	if v != "" && !w.denied {
 		w.own = append(w.own, object{name, v, w.st.Moment()})
@@ -209,15 +211,14 @@ func (w *Writer) time() int64 {
 
 // failed has names written later, with those that have come meanwhile, or gives them up: by the
 // number that is missing followers know.
-func (w *Writer) failed(h Hints, err error) {
+func (w *Writer) failed(h Hints, hint keyspace.Hint, err error) {
 	w.fails++
 	pause := min(w.every<<min(w.fails, 16), pauseMax)
 	w.due = w.rt.Now().Add(max(pause, min(backend.PauseAsked(err), pauseMax)))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.tries++; w.tries == triesMax || w.closed {
-		w.tries = 0
-		w.number++
+		w.tries, w.number, w.before = 0, hint.Number, hint.Time
 		w.dropped.Add(1)
 		w.st.Log().Debug("hints for followers were dropped", "names", len(h.Names), "err", err)
 		return
@@ -233,7 +234,7 @@ func (w *Writer) remove() {
 	o := w.own[0]
 	w.own = w.own[1:]
 	ctx, work := w.st.Observer().Work(w.life, observe.Feed)
-	_, err := w.st.Remove(ctx, o.name, o.version)
+	err := w.st.Withdraw(ctx, o.name, o.version)
 	work.Done(ctx, 1, err)
 	if errors.Is(err, backend.ErrDenied) {
 		w.denied, w.own = true, nil

@@ -13,9 +13,14 @@ import (
 	"github.com/strictkv/strictkv/internal/store"
 )
 
-// quickMax is how many passes follow each other without a pause, to find two between which
-// nothing has changed.
-const quickMax = 4
+const (
+	// quickMax is how many passes follow each other without a pause, to find two between which
+	// nothing has changed.
+	quickMax = 4
+	// WatchMin is the pause between two looks behind a change. It grows by half each time that
+	// nothing has changed.
+	WatchMin = 100 * time.Millisecond
+)
 
 // Change is the news of a key.
 type Change struct {
@@ -44,11 +49,15 @@ type Event struct {
 type Options struct {
 	Spans []Span
 	Book  *Book
-	// Every is the pause between two passes.
+	// Every is the pause between two passes; the longest one, if Grows says that it grows from
+	// WatchMin while nothing changes.
 	Every time.Duration
+	Grows bool
 	// Instant keeps changes back until all that was seen is known to have been current at one
 	// instant.
 	Instant bool
+	// Known says that the Book tells what the cell has that is watched, be it nothing.
+	Known bool
 	// Local tells of what the handle itself writes.
 	Local *feed.Subscription
 	// Once ends with the first pass that is told of.
@@ -71,19 +80,22 @@ type Follower struct {
 	// pending are changes that are kept back, by name.
 	pending map[string]Change
 	yield   func(Event) bool
+	// reported counts changes.
+	reported int
 }
 
 // New returns a Follower.
 func New(st *store.Store, rs *resolve.Resolver, o Options) *Follower {
 	return &Follower{
 		Options: o, st: st, rs: rs, rt: st.Runtime(), spans: o.Spans, book: o.Book,
-		ends: make([][]string, len(o.Spans)), pending: map[string]Change{},
+		ends: make([][]string, len(o.Spans)), held: map[string]bool{}, pending: map[string]Change{},
 	}
 }
 
 // Run follows until yield returns false, ctx ends, or a pass fails, and may go on after that.
 func (f *Follower) Run(ctx context.Context, yield func(Event) bool) error {
 	f.yield = yield
+	pause := f.pacer()
 	for quick := 0; ; {
 		sum, err := f.observed(ctx)
 		if err == nil && f.Instant && !sum.Quiet {
@@ -100,9 +112,62 @@ func (f *Follower) Run(ctx context.Context, yield func(Event) bool) error {
 			return nil
 		}
 		quick = 0
-		if err := f.rest(ctx); err != nil {
+		if err := f.rest(ctx, pause()); err != nil {
 			return f.unlessLeft(err)
 		}
+	}
+}
+
+// Watch follows one cell, by reading it, as Run does for all. Of a cell that has no value it tells
+// first, unless that is Known, by a change that is not Present.
+func (f *Follower) Watch(ctx context.Context, name string, yield func(Event) bool) error {
+	f.yield = yield
+	pause := f.pacer()
+	for {
+		sum, err := f.look(ctx, []string{name})
+		if err == nil && f.reported == 0 && sum.Held == 0 && !f.Known {
+			err = f.report(Change{Name: name})
+		}
+		switch {
+		case err != nil:
+			return f.unlessLeft(err)
+		case f.Once && f.reported > 0:
+			return nil
+		}
+		if err := f.await(ctx, name, pause()); err != nil {
+			return err
+		}
+	}
+}
+
+// await pauses between two looks at a cell, unless the handle writes it.
+func (f *Follower) await(ctx context.Context, name string, d time.Duration) error {
+	until, cancel := f.rt.WithTimeout(ctx, d)
+	defer cancel()
+	for {
+		h, err := f.Local.Next(until)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil, h.Missed, slices.Contains(h.Names, name):
+			return nil
+		}
+	}
+}
+
+// pacer tells how long to pause, each time.
+func (f *Follower) pacer() func() time.Duration {
+	pause, reported := WatchMin, f.reported
+	return func() time.Duration {
+		if !f.Grows {
+			return f.Every
+		}
+		if f.reported != reported {
+			pause, reported = WatchMin, f.reported
+		}
+		d := min(pause, f.Every)
+		pause = min(pause*3/2, f.Every)
+		return d
 	}
 }
 
@@ -115,8 +180,8 @@ func (f *Follower) unlessLeft(err error) error {
 }
 
 // rest pauses between two passes. Meanwhile it looks at what the handle writes.
-func (f *Follower) rest(ctx context.Context) error {
-	until, cancel := f.rt.WithTimeout(ctx, f.Every)
+func (f *Follower) rest(ctx context.Context, d time.Duration) error {
+	until, cancel := f.rt.WithTimeout(ctx, d)
 	defer cancel()
 	for {
 		h, err := f.Local.Next(until)
@@ -153,6 +218,7 @@ func (f *Follower) observed(ctx context.Context) (Sum, error) {
 
 // report tells a change, or keeps it back.
 func (f *Follower) report(c Change) error {
+	f.reported++
 	if c.Err == nil {
 		f.book.saw(c.Name, c.Entry)
 		if f.Instant {

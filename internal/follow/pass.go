@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
@@ -34,7 +35,7 @@ type Sum struct {
 	Quiet bool
 	// Whole says that it has listed all, and not only looked at some cells.
 	Whole bool
-	// Held counts cells whose value can't be told yet.
+	// Held counts cells whose value can't be told yet, or not at all.
 	Held int
 }
 
@@ -233,9 +234,12 @@ func (f *Follower) look(ctx context.Context, names []string) (Sum, error) {
 	if err := p.tell(all); err != nil {
 		return p.sum, err
 	}
-	for name := range p.held { // any order: it is a set
-		f.held[name] = true
+	held := maps.Clone(f.held)
+	for _, n := range all {
+		delete(held, n.name)
 	}
+	maps.Copy(held, p.held)
+	f.held = held
 	p.conclude()
 	return p.sum, nil
 }

@@ -215,6 +215,7 @@ func (p *pass) conclusion(n *news) error {
 	p.moved = p.moved || n.err != nil || !n.held && n.finding != same && !due
 	switch {
 	case n.err != nil:
+		p.held[n.name] = true
 		return p.report(Change{Name: n.name, Err: n.err})
 	case n.held:
 		p.held[n.name] = true

@@ -95,6 +95,18 @@ func (r *Resolver) status(ctx context.Context, s store.Snapshot) (Reading, error
 	return rd, nil
 }
 
+// Kept is Shared for a cell at the version that a listing has shown, without a request, if the
+// cache has it on disk: see store.Kept.
+func (r *Resolver) Kept(name string, v backend.Version, asked store.Asked) (Reading, bool) {
+	s, ok := r.st.Kept(name, v, asked)
+	if !ok {
+		return Reading{}, false
+	}
+	r.note(s)
+	rd := r.Known(s)
+	return rd, rd.Final()
+}
+
 // Settle finds out a cell's effective value. For a writer it returns only when the
 // intent in it is final, for others when its value can be told.
 //

@@ -311,14 +311,28 @@ func (w *Walker) ask() {
 	w.fillLocked(false)
 }
 
+// read learns the cell, by a request if the disk does not have it as it was listed.
+func (w *Walker) read(f *flight) error {
+	if !f.damaged {
+		if rd, ok := w.rs.Kept(f.Name, f.Version, f.asked); ok {
+			f.Live = f.live
+			f.learn(rd)
+			return nil
+		}
+	}
+	rd, err := w.rs.Shared(w.ctx, f.Name, w.since)
+	if err == nil {
+		f.learn(rd)
+	}
+	return err
+}
+
 // load reads a cell, and its external value if there is room for that.
 func (w *Walker) load(f *flight) error {
 	if f.reading == nil {
-		rd, err := w.rs.Shared(w.ctx, f.Name, w.since)
-		if err != nil {
+		if err := w.read(f); err != nil {
 			return err
 		}
-		f.learn(rd)
 	}
 	v := f.Value()
 	if !w.values || v.Kind != cell.External {

@@ -59,7 +59,7 @@ func (realRuntime) Sleep(ctx context.Context, d time.Duration) error {
 func (realRuntime) WithTimeout(
 	ctx context.Context, d time.Duration,
 ) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, d)
+	return withTimeout(ctx, d)
 }
 
 func (realRuntime) WithCancel(

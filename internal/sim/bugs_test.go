@@ -131,6 +131,21 @@ var bugs = []bug{
 `, "",
 	},
 	{
+		"what the disk has, read without a request", "internal/store/store.go",
+		`		known, _ = s.cache.Recall(name)
+`,
+		`		if known, _ = s.cache.Recall(name); known.Version != "" {
+			known.Proved, known.Until = s.Tick(), s.rt.Now()
+			return snapshot(name, known), nil
+		}
+`, "",
+	},
+	{
+		"what the disk has, taken for what was listed", "internal/store/list.go",
+		`	if !ok || e.Version != v {`,
+		`	if !ok {`, "range",
+	},
+	{
 		"an error of the function returned without validation", "internal/txn/reads.go",
 		`	if exists || !t.valid(tx, reads) {`,
 		`	if ferr == nil && (exists || !t.valid(tx, reads)) {`, "",

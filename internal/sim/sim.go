@@ -77,6 +77,7 @@ type Sim struct {
 	step    int
 	calm    bool // no faults any more
 	order   baton.Source
+	shelf   *shelf
 	calls   []*call       // that are parked
 	open    []*call       // those of them that are not held back
 	ghosts  []*call       // writes that may land late
@@ -139,6 +140,7 @@ func newSim(cfg Config) *Sim {
 	s := &Sim{
 		cfg: cfg, params: p, tape: &tape{bytes: cfg.Tape},
 		order: baton.Derive(cfg.Seed, 7), crashes: p.crashes, heard: newHeard(),
+		shelf: &shelf{random: baton.Derive(cfg.Seed, 16), kept: map[string][]record{}},
 	}
 	if cfg.Tape == nil {
 		random := baton.Derive(cfg.Seed, 2)

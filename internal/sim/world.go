@@ -9,6 +9,8 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/cache"
+	cells "github.com/strictkv/strictkv/internal/cache"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sim/baton"
 	"github.com/strictkv/strictkv/internal/sim/program"
@@ -20,6 +22,7 @@ type params struct {
 	clients   int // of each process
 	keys      []string
 	cache     int64
+	disk      bool // caches keep on a disk what they have seen
 	patience  time.Duration
 	latency   time.Duration
 	profile   profile
@@ -109,6 +112,8 @@ func newParams(cfg Config) params {
 	p.inline = []int{0, 5, 6, 1 << 20, 1 << 20, 1 << 20}[values.Below(6)]
 	declares := baton.Derive(cfg.Seed, 10)
 	p.once, p.clones = declares.Below(2) == 0, declares.Below(8) == 0
+	disk := baton.Derive(cfg.Seed, 15)
+	p.disk = disk.Below(4) == 0
 	if pages := baton.Derive(cfg.Seed, 9); program.Scans(cfg.Workload) {
 		p.pageMax = []int{0, 0, 1, 2, 3, 5}[pages.Below(6)]
 	}
@@ -210,6 +215,11 @@ func (p *process) main() {
 		opts = append(opts, strictkv.WithObserver(p.s.listener()))
 	}
 	opts = append(opts, p.s.params.feed(p.s.cfg.Seed, p.ID())...)
+	if p.s.params.disk {
+		c := cells.New(p.s.params.cache)
+		c.Onto(p.s.shelf)
+		opts = append(opts, strictkv.WithCache((*cache.Cache)(c)))
+	}
 	db, err := open(ctx, p, bucket{p}, p.s.params, opts...)
 	if err != nil {
 		p.s.world.Fail(err)

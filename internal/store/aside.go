@@ -71,22 +71,30 @@ func (s *Store) Bury(ctx context.Context, name string, v backend.Version) (Resul
 }
 
 // Announce writes an object under a name that nobody else uses, by one request that is not sent
-// again. Refused says that the name is taken, by an earlier copy of the request perhaps.
+// again, and takes no place from others. Refused says that the name is taken, by an earlier copy
+// of the request perhaps.
 func (s *Store) Announce(
 	ctx context.Context, name string, data []byte,
 ) (Result, backend.Version, error) {
-	result, made := NotApplied, backend.Stamp{}
-	err := s.once(ctx, s.bounds.Timeout, func(ctx context.Context) error {
-		var at times
-		var err error
-		made, at, err = s.timedPut(ctx, name, data, backend.IfAbsent())
-		if result = classify(err); result == Applied {
-			s.cache.Saw(made.Time, at.sent, at.came)
-		}
-		return err
-	})
+	ctx, cancel := s.rt.WithTimeout(ctx, s.bounds.Timeout)
+	defer cancel()
+	made, at, err := s.timedPut(ctx, name, data, backend.IfAbsent())
+	result := classify(err)
+	if result == Applied {
+		s.cache.Saw(made.Time, at.sent, at.came)
+	}
 	if err != nil {
 		err = fmt.Errorf("write %q: %w", s.FullName(name), err)
 	}
 	return result, made.Version, err
+}
+
+// Withdraw removes such an object, likewise.
+func (s *Store) Withdraw(ctx context.Context, name string, v backend.Version) error {
+	ctx, cancel := s.rt.WithTimeout(ctx, s.bounds.Timeout)
+	defer cancel()
+	if err := s.remove(ctx, name, v); err != nil {
+		return fmt.Errorf("remove %q: %w", s.FullName(name), err)
+	}
+	return nil
 }

@@ -19,6 +19,21 @@ func TestCreatorKnowsTheTime(t *testing.T) {
 	assert.False(t, st.Moment().There.IsZero())
 }
 
+// Where answers to reads tell no time, the clock is that of the process from the beginning, and not
+// 1970: an export by a new handle would be full of values that have been due for long.
+func TestAnOpenHandleHasAClock(t *testing.T) {
+	mem := memory.New()
+	open(t, mem)
+	w := &wire{mem: mem}
+	w.after = func(_ faulty.Op, _ int, a *faulty.Answer) {
+		a.Stamp.Time, a.Object.Time = time.Time{}, time.Time{}
+	}
+	before := time.Now().UnixNano()
+	st, err := store.Open(background, w.options())
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, st.Clock(), before)
+}
+
 // TestARefusalTellsNoTime: a handle that knows no time of the store's is answered without one, by
 // a refusal. That does not say that the store's answers tell none: else the handle would take the
 // clock of its process for the store's, and values for due.

@@ -18,6 +18,9 @@ type Counts struct {
 	Gets, NotModified atomic.Int64
 	// Puts counts writes; Unknown those of them whose outcome was unknown.
 	Puts, Unknown atomic.Int64
+	// DiskHits counts cells and external values that were read without moving their bytes,
+	// since the cache's disk had them.
+	DiskHits atomic.Int64
 	// Deletes counts removals of objects, and Lists pages of listings.
 	Deletes, Lists atomic.Int64
 	// Retried counts requests that were sent again after a passing error.

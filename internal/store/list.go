@@ -100,3 +100,23 @@ func (s *Store) Listed(name string, v backend.Version, asked Asked) (Snapshot, b
 	}
 	return snapshot(name, e), e.Proved > asked.Proved
 }
+
+// Kept is Listed for a cell that the cache has on disk alone, and at the version listed: that
+// proves it, as a request for it would. It may block.
+func (s *Store) Kept(name string, v backend.Version, asked Asked) (Snapshot, bool) {
+	if !s.cache.Keeps() {
+		return Snapshot{}, false
+	}
+	if _, ok := s.cache.Lookup(name); ok {
+		return Snapshot{}, false
+	}
+	e, ok := s.cache.Recall(name)
+	if !ok || e.Version != v {
+		return Snapshot{}, false
+	}
+	s.counts.DiskHits.Add(1)
+	e.Proved, e.Until, e.Settled = asked.Proved, asked.Until, asked.Proved
+	e.Since = s.rt.Now() // the listing's answer came before
+	s.cache.Learn(name, e)
+	return snapshot(name, e), true
+}

@@ -66,7 +66,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open %q: %w", s.FullName(keyspace.Meta), notWritten(err))
 	}
 	s.id, s.cache = m.id, o.Cache.Space(m.id.String())
-	if at := s.opened; !at.told.IsZero() {
+	if at := s.opened; at.read || !at.told.IsZero() {
 		s.cache.Saw(at.told, at.sent, at.came)
 	}
 	s.deletes = m.deletes && o.Backend.Capabilities().ConditionalDelete
@@ -134,8 +134,12 @@ func (s *Store) readMeta(ctx context.Context) (m meta, at backend.Version, err e
 }
 
 // metaTime is the store's time when the object meta was read, or created, and when that was asked
-// and answered by the process's clock.
-type metaTime struct{ told, sent, came time.Time }
+// and answered by the process's clock. Read says that it was read: an answer without a time then
+// says that those to reads tell none.
+type metaTime struct {
+	told, sent, came time.Time
+	read             bool
+}
 
 func (s *Store) getMeta(ctx context.Context) (m meta, at backend.Version, err error) {
 	sent := s.rt.Now()
@@ -143,7 +147,7 @@ func (s *Store) getMeta(ctx context.Context) (m meta, at backend.Version, err er
 	if err != nil {
 		return m, "", err
 	}
-	s.opened = metaTime{told: o.Time, sent: sent, came: s.rt.Now()}
+	s.opened = metaTime{told: o.Time, sent: sent, came: s.rt.Now(), read: true}
 	if m, err = decodeMeta(o.Data); err != nil {
 		return m, "", s.damaged(keyspace.Meta, err)
 	}

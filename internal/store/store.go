@@ -189,6 +189,9 @@ func NoObject(name string) Snapshot { return Snapshot{Name: name, Cell: noObject
 // Read reads a cell: one conditional request, sent again if it fails.
 func (s *Store) Read(ctx context.Context, name string) (Snapshot, error) {
 	known, cached := s.cache.Lookup(name)
+	if !cached {
+		known, _ = s.cache.Recall(name)
+	}
 	return s.read(ctx, name, known, cached)
 }
 
@@ -197,10 +200,13 @@ func (s *Store) Fetch(ctx context.Context, name string) (Snapshot, error) {
 	return s.read(ctx, name, cache.Entry{}, false)
 }
 
+// read is Read for a state that was so once, or the zero entry; cached says that memory has it,
+// with the interval in which it was.
 func (s *Store) read(
 	ctx context.Context, name string, known cache.Entry, cached bool,
 ) (Snapshot, error) {
 	e := cache.Entry{Cell: noObject}
+	var data []byte
 	var told, written time.Time
 	err := s.retry(ctx, func(ctx context.Context) error {
 		e.Proved = s.Tick()
@@ -213,7 +219,8 @@ func (s *Store) read(
 			if err != nil {
 				return s.damaged(name, err)
 			}
-		case cached && errors.Is(err, backend.ErrNotModified):
+			data = o.Data
+		case known.Version != "" && errors.Is(err, backend.ErrNotModified):
 			e.Cell, e.Version, e.Size = known.Cell, known.Version, known.Size
 		case errors.Is(err, backend.ErrNotFound):
 		default:
@@ -234,6 +241,12 @@ func (s *Store) read(
 		e.Since = known.Since
 	}
 	s.cache.Learn(name, e)
+	switch {
+	case data != nil:
+		s.cache.Keep(name, e, data)
+	case !cached && e.Version != "":
+		s.counts.DiskHits.Add(1)
+	}
 	seen := snapshot(name, e)
 	seen.Told = told
 	return seen, nil

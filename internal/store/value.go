@@ -57,6 +57,7 @@ func (s *Store) Upload(
 	}
 	v.Ref += string(at.Version)
 	s.cache.LearnValue(name, data)
+	s.cache.KeepValue(name, data)
 	return v, at.Time, nil
 }
 
@@ -133,9 +134,7 @@ func (s *Store) shareValue(ctx context.Context, name string, v cell.Value) ([]by
 	if landed == nil {
 		defer s.flights.leave(name, f)
 		f.err = errNoAnswer
-		if f.data, f.err = s.fetchValue(ctx, name, v); f.err == nil {
-			s.cache.LearnValue(name, f.data)
-		}
+		f.data, f.err = s.findValue(ctx, name, v)
 		return f.data, f.err
 	}
 	if err := landed.Wait(ctx); err != nil {
@@ -145,6 +144,32 @@ func (s *Store) shareValue(ctx context.Context, name string, v cell.Value) ([]by
 		return s.fetchValue(ctx, name, v)
 	}
 	return f.data, nil
+}
+
+// findValue has an external value from the cache's disk, or fetches it.
+func (s *Store) findValue(ctx context.Context, name string, v cell.Value) ([]byte, error) {
+	if data, ok := s.cache.RecallValue(name); ok && checkValue(data, v) == nil {
+		s.counts.DiskHits.Add(1)
+		s.cache.LearnValue(name, data)
+		return data, nil
+	}
+	data, err := s.fetchValue(ctx, name, v)
+	if err == nil {
+		s.cache.LearnValue(name, data)
+		s.cache.KeepValue(name, data)
+	}
+	return data, err
+}
+
+// checkValue returns an error if the bytes are not those of the value.
+func checkValue(data []byte, v cell.Value) error {
+	switch {
+	case uint64(len(data)) != v.Size:
+		return fmt.Errorf("%d bytes instead of %d", len(data), v.Size)
+	case crc32.Checksum(data, castagnoli) != v.Sum:
+		return errors.New("wrong checksum")
+	}
+	return nil
 }
 
 // Verify downloads an external value, whatever the cache remembers. Errors are as for
@@ -178,11 +203,8 @@ func (s *Store) fetchValue(ctx context.Context, name string, v cell.Value) ([]by
 		return nil, err
 	case missing:
 		return nil, ErrMissing
-	case uint64(len(data)) != v.Size:
-		err = fmt.Errorf("%d bytes instead of %d", len(data), v.Size)
-	case crc32.Checksum(data, castagnoli) != v.Sum:
-		err = errors.New("wrong checksum")
-	default:
+	}
+	if err = checkValue(data, v); err == nil {
 		return data, nil
 	}
 	err = &backend.CorruptError{Object: s.FullName(name), Err: err}

@@ -84,6 +84,7 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 	}
 	if result == Applied {
 		e.Since, e.Settled = at.came, s.Tick()
+		s.cache.Keep(w.At.Name, e, w.data)
 		return Applied, s.applied(w.At.Name, e, told), nil
 	}
 	if w.doubt {

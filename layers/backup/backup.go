@@ -2,6 +2,8 @@ package backup
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,9 +42,9 @@ type Options struct {
 	// Recipients encrypt what is written, by age. Identities open it: who has none can make full
 	// backups, and nothing else. Names of objects are hashes of what is in them: who can list the
 	// bucket can tell whether two backups have something in common, and, of contents that it can
-	// guess, whether they are there. What is there already is shared as it is: a repository that
-	// has backups keeps what they were encrypted to, or that they were not, in those to come. So
-	// new recipients, or the first ones, take a new repository.
+	// guess, whether they are there. Backups share data with those of the same recipients alone:
+	// the first one for others is full. A recipient is told by its String; two without one are
+	// taken for the same.
 	Recipients []age.Recipient
 	Identities []age.Identity
 	// Progress, if not nil, is told after each object how many bytes were moved so far, by any
@@ -57,7 +59,7 @@ type Options struct {
 // "the last" would be of either, and Prune would keep one of each day for both.
 type Repository struct {
 	store *sealed
-	data  snapshot.Store
+	place string // of the data that it writes: see Info.Data
 }
 
 // Open returns the repository in a bucket; use a part of one for it alone. It sends no request.
@@ -69,7 +71,30 @@ func Open(b backend.Backend, o Options) (*Repository, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
 	}
-	return &Repository{s, snapshot.Bucket(s, "data")}, nil
+	return &Repository{s, place(o.Recipients)}, nil
+}
+
+// place is the Info.Data of recipients, in any order.
+func place(recipients []age.Recipient) string {
+	if len(recipients) == 0 {
+		return ""
+	}
+	var names []string
+	for _, r := range recipients {
+		name, _ := r.(fmt.Stringer)
+		names = append(names, fmt.Sprint(name))
+	}
+	slices.Sort(names)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(names), "\n")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// data are the snapshots at a place.
+func (r *Repository) data(place string) snapshot.Store {
+	if place != "" {
+		place = "-" + place
+	}
+	return snapshot.Bucket(r.store, "data"+place)
 }
 
 // Info tells of a backup.
@@ -82,6 +107,9 @@ type Info struct {
 	ItemWise bool `json:"item_wise,omitempty"`
 	// Snapshot is the name of the snapshot that it is.
 	Snapshot string `json:"snapshot"`
+	// Data tells the recipients of its data, which it shares with the backups of the same ones;
+	// it is empty without encryption.
+	Data string `json:"data,omitempty"`
 	// Keys is how many there are, and Layers how many files, one of them full.
 	Keys   int64 `json:"keys"`
 	Layers int   `json:"layers"`
@@ -108,7 +136,7 @@ const nameFormat = "20060102T150405.000000Z"
 func (r *Repository) Backup(
 	ctx context.Context, db *strictkv.DB, o BackupOptions,
 ) (Info, error) {
-	info := Info{Instant: time.Now().UTC(), ItemWise: o.Save.ItemWise}
+	info := Info{Instant: time.Now().UTC(), ItemWise: o.Save.ItemWise, Data: r.place}
 	if err := r.save(ctx, db, o, &info); err != nil {
 		return Info{}, fmt.Errorf("backup: %w", err)
 	}
@@ -139,25 +167,28 @@ func (r *Repository) save(
 	base := Info{}
 	if o.Incremental {
 		all, err := r.List(ctx)
-		if err != nil {
+		if err != nil && !errors.Is(err, backend.ErrCorrupt) { // without a damaged one it can do
 			return err
 		}
-		if len(all) > 0 {
-			base = all[len(all)-1]
+		for _, x := range all {
+			if x.Data == info.Data {
+				base = x
+			}
 		}
 	}
+	data := r.data(info.Data)
 	if base.Snapshot == "" {
-		info.Snapshot, err = snapshot.SaveDB(ctx, r.data, db, o.Save)
+		info.Snapshot, err = snapshot.SaveDB(ctx, data, db, o.Save)
 	} else {
-		info.Snapshot, err = snapshot.DiffDB(ctx, r.data, base.Snapshot, db, o.Save)
+		info.Snapshot, err = snapshot.DiffDB(ctx, data, base.Snapshot, db, o.Save)
 		if err == nil && base.Layers >= LayersMax {
-			info.Snapshot, err = snapshot.Compact(ctx, r.data, info.Snapshot)
+			info.Snapshot, err = snapshot.Compact(ctx, data, info.Snapshot)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	snap, err := snapshot.Open(ctx, r.data, info.Snapshot)
+	snap, err := snapshot.Open(ctx, data, info.Snapshot)
 	if errors.Is(err, ErrKey) { // it was written for others to read
 		return nil
 	} else if err != nil {
@@ -168,23 +199,28 @@ func (r *Repository) save(
 	return errors.Join(err, snap.Close())
 }
 
-// List returns all backups, the oldest first.
+// List returns all backups, the oldest first. What is damaged, or of a key that is not given, is
+// left out, and is in the error: strictkv.ErrCorrupt, ErrKey. Other errors are the store's.
 func (r *Repository) List(ctx context.Context) (all []Info, err error) {
 	names, err := r.names(ctx)
-	for _, x := range names {
-		info, err := r.info(ctx, strings.TrimPrefix(x.Name, manifests))
-		if errors.Is(err, ErrNotFound) { // it was removed meanwhile
-			continue
-		} else if err != nil {
-			return nil, fmt.Errorf("list backups: %w", err)
-		}
-		all = append(all, info)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("list backups: %w", err)
 	}
+	var left []error
+	for _, x := range names {
+		info, err := r.info(ctx, strings.TrimPrefix(x.Name, manifests))
+		switch {
+		case err == nil:
+			all = append(all, info)
+		case errors.Is(err, ErrNotFound): // it was removed meanwhile
+		case errors.Is(err, ErrKey), errors.Is(err, backend.ErrCorrupt):
+			left = append(left, fmt.Errorf("list backups: %w", err))
+		default:
+			return nil, fmt.Errorf("list backups: %w", err)
+		}
+	}
 	slices.SortFunc(all, func(x, y Info) int { return strings.Compare(x.Name, y.Name) })
-	return all, nil
+	return all, errors.Join(left...)
 }
 
 func (r *Repository) names(ctx context.Context) (all []backend.Info, err error) {
@@ -240,7 +276,7 @@ func (r *Repository) open(ctx context.Context, name string) (*snapshot.Snapshot,
 	if err != nil {
 		return nil, info, err
 	}
-	snap, err := snapshot.Open(ctx, r.data, info.Snapshot)
+	snap, err := snapshot.Open(ctx, r.data(info.Data), info.Snapshot)
 	return snap, info, err
 }
 

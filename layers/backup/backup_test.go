@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -307,4 +308,86 @@ func TestRestoreGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	assert.Greater(t, r.Present, int64(3000))
 	assert.Equal(t, contents(t, db), contents(t, into))
+}
+
+// TestOtherRecipients: backups for others share nothing with those that are there, which stay.
+func TestOtherRecipients(t *testing.T) {
+	mem, db := memory.New(), database(t)
+	fill(t, db, rand.New(rand.NewPCG(3, 1)), 30)
+	one, err := age.GenerateX25519Identity()
+	require.NoError(t, err)
+	two, err := age.GenerateX25519Identity()
+	require.NoError(t, err)
+	ids := []age.Identity{one, two}
+	seen := map[string]bool{}
+	for i, to := range [][]age.Recipient{
+		nil, {one.Recipient()}, {one.Recipient(), two.Recipient()},
+		{two.Recipient(), one.Recipient()}, // the same
+	} {
+		repo := repository(t, mem, backup.Options{Recipients: to, Identities: ids})
+		info, err := repo.Backup(t.Context(), db, backup.BackupOptions{Incremental: true})
+		require.NoError(t, err)
+		assert.Equal(t, 1, info.Layers, "%d: no base for others", i)
+		seen[info.Data] = true
+		page, err := mem.List(t.Context(), backend.ListOptions{Prefix: "data"})
+		require.NoError(t, err)
+		for _, x := range page.Objects {
+			object, err := mem.Get(t.Context(), x.Name, "")
+			require.NoError(t, err)
+			encrypted := object.Data[4]&2 != 0
+			assert.Equal(t, !strings.HasPrefix(x.Name, "data/"), encrypted, x.Name)
+		}
+		_, err = repo.Prune(t.Context(), backup.PruneOptions{
+			Rule: backup.Rule{Daily: -1}, GC: snapshot.GCOptions{Age: -1},
+		})
+		require.NoError(t, err)
+		all, err := repo.List(t.Context())
+		require.NoError(t, err)
+		require.Len(t, all, i+1)
+		for _, info := range all {
+			_, err := repo.Verify(t.Context(), info.Name)
+			require.NoError(t, err)
+		}
+	}
+	assert.Len(t, seen, 3)
+}
+
+// TestDamagedEntry: what can't be read is told, and left out; nothing is pruned, since nobody knows
+// what it needs.
+func TestDamagedEntry(t *testing.T) {
+	mem, db := memory.New(), database(t)
+	repo := repository(t, mem, backup.Options{})
+	for i := range 2 {
+		fill(t, db, rand.New(rand.NewPCG(4, uint64(i))), 5)
+		_, err := repo.Backup(t.Context(), db, backup.BackupOptions{})
+		require.NoError(t, err)
+	}
+	_, err := mem.Put(t.Context(), "backups/20200101T000000.000000Z", []byte("SKVB\x00{}"),
+		backend.IfAbsent())
+	require.NoError(t, err)
+	all, err := repo.List(t.Context())
+	require.ErrorIs(t, err, strictkv.ErrCorrupt)
+	require.Len(t, all, 2)
+	info, err := repo.Backup(t.Context(), db, backup.BackupOptions{Incremental: true})
+	require.NoError(t, err)
+	assert.Equal(t, all[1].Snapshot, info.Snapshot)
+	_, err = repo.Prune(t.Context(), backup.PruneOptions{Rule: backup.Rule{Daily: 1}})
+	require.ErrorIs(t, err, strictkv.ErrCorrupt)
+	all, _ = repo.List(t.Context())
+	require.Len(t, all, 3)
+}
+
+// TestRestoreOfNoCollection: a name that was mistyped is told of.
+func TestRestoreOfNoCollection(t *testing.T) {
+	db, repo := database(t), repository(t, memory.New(), backup.Options{})
+	fill(t, db, rand.New(rand.NewPCG(5, 1)), 5)
+	_, err := repo.Backup(t.Context(), db, backup.BackupOptions{})
+	require.NoError(t, err)
+	into := database(t)
+	_, err = repo.Restore(t.Context(), "", into, backup.RestoreOptions{Only: [][]byte{[]byte("A")}})
+	require.ErrorIs(t, err, backup.ErrNotFound)
+	for name, err := range into.Collections(t.Context()) {
+		require.NoError(t, err)
+		assert.Fail(t, "a collection", "%q", name)
+	}
 }

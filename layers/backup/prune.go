@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -71,10 +72,13 @@ func (r *Repository) Prune(ctx context.Context, o PruneOptions) (removed []Info,
 		return nil, fmt.Errorf("prune: %w", err)
 	}
 	kept := o.Rule.Kept(all)
-	o.GC.Keep, o.GC.DryRun = nil, o.DryRun
-	names := map[string]bool{}
+	places, names := map[string][]string{"": nil, r.place: nil}, map[string]bool{}
+	for _, info := range all {
+		places[info.Data] = nil
+	}
 	for _, info := range kept {
-		o.GC.Keep, names[info.Name] = append(o.GC.Keep, info.Snapshot), true
+		places[info.Data] = append(places[info.Data], info.Snapshot)
+		names[info.Name] = true
 	}
 	for _, info := range all {
 		if names[info.Name] {
@@ -87,8 +91,11 @@ func (r *Repository) Prune(ctx context.Context, o PruneOptions) (removed []Info,
 		}
 		removed = append(removed, info)
 	}
-	if _, err := snapshot.GC(ctx, r.data, o.GC); err != nil {
-		return removed, fmt.Errorf("prune: %w", err)
+	for _, place := range slices.Sorted(maps.Keys(places)) {
+		o.GC.Keep, o.GC.DryRun = places[place], o.DryRun
+		if _, err := snapshot.GC(ctx, r.data(place), o.GC); err != nil {
+			return removed, fmt.Errorf("prune: %w", err)
+		}
 	}
 	return removed, nil
 }

@@ -51,8 +51,8 @@ const expiringMax = 64
 // collection that is. It never overwrites a key. It is not a transaction: nobody should use the
 // database before it has returned. All that is read is compared with its hash first.
 //
-// Errors: ErrNotFound, ErrNotEmpty, ErrOther, ErrKey, strictkv.ErrCorrupt, those of
-// Collection.Load, and the store's. After one, go on with Resume.
+// Errors: ErrNotFound, of the backup, or of the collection in it, ErrNotEmpty, ErrOther, ErrKey,
+// strictkv.ErrCorrupt, those of Collection.Load, and the store's. After one, go on with Resume.
 func (r *Repository) Restore(
 	ctx context.Context, name string, db *strictkv.DB, o RestoreOptions,
 ) (RestoreReport, error) {
@@ -93,6 +93,9 @@ func (x *restoring) run(snap *snapshot.Snapshot) error {
 	next, stop := iter.Pull2(snap.Scan(x.ctx, all))
 	defer stop()
 	row, more := x.next(next)
+	if !more && x.err == nil && len(x.o.Only) > 0 {
+		return fmt.Errorf("%w: it has nothing of the collection %.100q", ErrNotFound, x.o.Only)
+	}
 	for more && x.err == nil {
 		var err error
 		if row, more, err = x.collection(next, row); err != nil {

@@ -33,6 +33,8 @@ type conn struct {
 	session *session.Session
 	batch   [][][]byte
 	waiting atomic.Bool // for a command, with none begun
+	// readBy and writeBy are the deadlines that the connection has; zero for none.
+	readBy, writeBy time.Time
 }
 
 func (c *conn) begin() {
@@ -125,7 +127,7 @@ const restMax = time.Millisecond
 // command comes at once.
 func (c *conn) rest() (args [][]byte, err error) {
 	for args == nil && err == nil && c.reader.Filled() {
-		if err = c.nc.SetReadDeadline(time.Now().Add(restMax)); err != nil {
+		if err = c.readUntil(time.Now().Add(restMax)); err != nil {
 			return nil, err
 		}
 		if err = c.reader.Fill(); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -148,7 +150,7 @@ func (c *conn) deadline() error {
 	if !c.session.Admitted() {
 		until = c.strange.Add(strangerMax)
 	}
-	if err := c.nc.SetReadDeadline(until); err != nil {
+	if err := c.readUntil(until); err != nil {
 		return err
 	}
 	c.waiting.Store(true)
@@ -156,6 +158,15 @@ func (c *conn) deadline() error {
 		return os.ErrDeadlineExceeded
 	}
 	return nil
+}
+
+// readUntil sets the deadline for what the client sends, unless it is that already.
+func (c *conn) readUntil(t time.Time) error {
+	if t.Equal(c.readBy) {
+		return nil
+	}
+	c.readBy = t
+	return c.nc.SetReadDeadline(t)
 }
 
 // wake ends waiting for a command.
@@ -207,8 +218,7 @@ type patient struct{ c *conn }
 
 func (w patient) Write(p []byte) (n int, err error) {
 	for {
-		until := time.Now().Add(w.c.server.o.WriteTimeout)
-		if err := w.c.nc.SetWriteDeadline(until); err != nil {
+		if err := w.c.writeInTime(); err != nil {
 			return n, err
 		}
 		part := p[n:min(n+writtenMax, len(p))]
@@ -217,6 +227,20 @@ func (w patient) Write(p []byte) (n int, err error) {
 			return n, err
 		}
 	}
+}
+
+// laxity is which part of the WriteTimeout a write may have less, so that the deadline need not be
+// set for each.
+const laxity = 16
+
+// writeInTime gives the client the WriteTimeout from now, or a little less.
+func (c *conn) writeInTime() error {
+	now, limit := time.Now(), c.server.o.WriteTimeout
+	if c.writeBy.Sub(now) >= limit-limit/laxity {
+		return nil
+	}
+	c.writeBy = now.Add(limit)
+	return c.nc.SetWriteDeadline(c.writeBy)
 }
 
 // counted counts what comes from the client.

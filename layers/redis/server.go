@@ -165,9 +165,12 @@ func private(addr net.Addr) bool {
 }
 
 func (s *Server) isClosed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
+	select {
+	case <-s.closing:
+		return true
+	default:
+		return false
+	}
 }
 
 // begin serves a client, unless there are too many.

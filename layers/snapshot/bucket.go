@@ -320,6 +320,15 @@ func (s *bucketSession) lookAround() error {
 
 func (s *bucketSession) scratch() string { return os.TempDir() }
 
+func (s *bucketSession) touch(kind, id string) error {
+	name := s.object(kind, id)
+	o, err := s.get(s.ctx, name)
+	if err == nil {
+		_, err = s.put(s.ctx, name, o.Data)
+	}
+	return err
+}
+
 func (s *bucketSession) create() (draft, error) {
 	d := &bucketDraft{bucketSession: s}
 	d.uploads.SetLimit(uploadsMax)

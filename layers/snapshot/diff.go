@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	// changesMax is how many changed keys a Diff keeps the values of.
-	changesMax = 256
-	// readsMax is how many of them it reads at once.
-	readsMax = 32
+	// changesMax is how many changed keys a Diff reads at once, if their values are small.
+	changesMax = 64
+	// changesBytes is how large they may be together: while they are larger, it reads half as many,
+	// and one at a time in the end.
+	changesBytes = 64 << 20
 )
 
 // Diff saves how a collection differs from a snapshot of it as a layer on that, and returns the
@@ -58,7 +59,7 @@ func diffOf(
 			return err
 		}
 		if d.content.w.Entries() == 0 {
-			return nil
+			return in.touch(kindContent, base) // whoever saves it now need not fear a GC
 		}
 		name, err = d.publish(table.Meta{Base: from.files[0].Name, Length: d.length})
 		return err
@@ -77,6 +78,7 @@ type diff struct {
 	read    reader
 	length  int64
 	changes []change // not yet read
+	window  int      // how many are read at once
 }
 
 // change is a key that has, or may have, changed.
@@ -133,7 +135,7 @@ func (d *diff) missing(base *states, before []byte) error {
 }
 
 func (d *diff) add(c change) error {
-	if d.changes = append(d.changes, c); len(d.changes) < changesMax {
+	if d.changes = append(d.changes, c); len(d.changes) < max(d.window, 1) {
 		return nil
 	}
 	return d.flush()
@@ -142,7 +144,6 @@ func (d *diff) add(c change) error {
 // flush reads the changes' values, and writes what they are.
 func (d *diff) flush() error {
 	var g errgroup.Group
-	g.SetLimit(readsMax)
 	for i := range d.changes {
 		if c := &d.changes[i]; c.listed {
 			g.Go(func() error {
@@ -159,13 +160,24 @@ func (d *diff) flush() error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	size := 0
 	for _, c := range d.changes {
+		size += len(c.Value)
 		if err := d.write(c); err != nil {
 			return err
 		}
 	}
-	d.changes = d.changes[:0]
+	clear(d.changes) // their values would live on
+	d.changes, d.window = d.changes[:0], window(d.window, size)
 	return nil
+}
+
+// window is how many changes to read at once after so many that had a size.
+func window(before, size int) int {
+	if size > changesBytes {
+		return max(before/2, 1)
+	}
+	return min(max(2*before, 1), changesMax)
 }
 
 func (d *diff) write(c change) error {

@@ -69,7 +69,7 @@ func (d *dir) exclude(ctx context.Context) (now time.Time, done func() error, er
 	if d.held(lock) {
 		return now, nil, ErrBusy
 	}
-	if err := os.Remove(lock); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a dead one
+	if err := d.takeAway(lock); err != nil {
 		return now, nil, err
 	}
 	if err := createEmpty(lock); errors.Is(err, fs.ErrExist) {
@@ -88,6 +88,21 @@ func (d *dir) exclude(ctx context.Context) (now time.Time, done func() error, er
 	return time.Now(), done, nil
 }
 
+// takeAway removes the lock of a dead GC, if there is one. Another GC may have done so, and have
+// locked itself: that lock is put back.
+func (d *dir) takeAway(lock string) error {
+	aside := lock + "-" + rand.Text()
+	if err := os.Rename(lock, aside); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if d.held(aside) {
+		return errors.Join(ErrBusy, os.Rename(aside, lock))
+	}
+	return os.Remove(aside)
+}
+
 // held reports whether a GC is under way.
 func (d *dir) held(lock string) bool {
 	info, err := os.Stat(lock)
@@ -95,7 +110,7 @@ func (d *dir) held(lock string) bool {
 }
 
 func (d *dir) begin(context.Context) (session, error) {
-	if err := os.MkdirAll(d.path, 0o700); err != nil {
+	if err := makeDir(d.path); err != nil {
 		return nil, err
 	}
 	s := &dirSession{dir: d, id: rand.Text()}
@@ -106,6 +121,21 @@ func (d *dir) begin(context.Context) (session, error) {
 		return nil, errors.Join(ErrBusy, s.end())
 	}
 	return s, nil
+}
+
+// makeDir makes a directory, with those that it is in, so that it lasts.
+func makeDir(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := filepath.Dir(path)
+	if err := makeDir(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
 }
 
 func createEmpty(path string) error {
@@ -123,6 +153,11 @@ type dirSession struct {
 }
 
 func (s *dirSession) scratch() string { return s.path }
+
+func (s *dirSession) touch(kind, id string) error {
+	now := time.Now()
+	return os.Chtimes(s.file(kind, id), now, now)
+}
 
 func (s *dirSession) create() (draft, error) {
 	path := s.file(kindSaving, fmt.Sprintf("%s-%d", s.id, len(s.drafts)))

@@ -46,6 +46,8 @@ type stored struct {
 type session interface {
 	// create begins a file.
 	create() (draft, error)
+	// touch makes a file as young as one that is saved now.
+	touch(kind, id string) error
 	// scratch is a directory for files of the session's own.
 	scratch() string
 	// end ends the session, and removes what was not published.

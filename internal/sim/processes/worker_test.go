@@ -3,6 +3,7 @@ package processes_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/backend/folder"
+	"github.com/strictkv/strictkv/cache"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sim/baton"
 	"github.com/strictkv/strictkv/internal/sim/program"
@@ -100,6 +102,9 @@ type worker struct {
 func (w worker) history() string     { return filepath.Join(w.Dir, fmt.Sprint(w.Life, ".jsonl")) }
 func (w worker) misfortunes() string { return filepath.Join(w.Dir, fmt.Sprint(w.Life, ".faults")) }
 
+// cacheDir is where some processes, one after another, have their cache on disk.
+func (w worker) cacheDir() string { return filepath.Join(w.Dir, fmt.Sprint("cache-", w.Life%4)) }
+
 // serveIfWorker does not return if the environment makes this process a worker.
 func serveIfWorker() {
 	env := os.Getenv(workerEnv)
@@ -136,6 +141,15 @@ func (w worker) serve(ctx context.Context) error {
 	var opts []strictkv.Option
 	if w.Life%2 == 1 { // half of the workers tell followers what they write
 		opts = append(opts, strictkv.WithFeed(strictkv.FeedOptions{}))
+	}
+	onDisk, err := cache.Open(w.cacheDir(), cache.DiskSizeMin, cache.Memory(w.Place.Cache))
+	switch {
+	case errors.Is(err, cache.ErrInUse): // by one that lives
+	case err != nil:
+		return err
+	default:
+		defer onDisk.Close()
+		opts = append(opts, strictkv.WithCache(onDisk))
 	}
 	db, err := w.Place.open(ctx, b, opts...)
 	if err != nil {

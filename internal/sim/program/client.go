@@ -23,6 +23,8 @@ type Client struct {
 	do    func(x *session, r *baton.Source)
 	judge func(x *session)
 	under atomic.Int32 // transactions under way
+	// copies are what it follows, by how: see copyOf.
+	copies [4]*copied
 }
 
 // Deal makes n clients for a workload, and deals transactions out to them: as many as the

@@ -37,6 +37,7 @@ type facts struct {
 	done, begun map[string]int    // what is known to have happened, and may have happened
 	calls       map[string][]span
 	jobs        map[string]*lease
+	copies      []*copied
 }
 
 // span is from before a call to after it.

@@ -80,6 +80,17 @@ func init() { // they refer to each other
 			KeysMin: 2, KeysMax: 4, Deep: 2, Sweeps: true, do: (*session).rangesSweep,
 		},
 		"range-walk": {KeysMin: 2, KeysMax: 6, do: (*session).walks},
+		"range-follow": {
+			KeysMin: 2, KeysMax: 6, do: (*session).follows, judge: (*session).judgeCopies,
+		},
+		"range-follow-expire": {
+			KeysMin: 2, KeysMax: 5, do: (*session).expiringFollows,
+			judge: (*session).judgeCopies,
+		},
+		"range-follow-sweep": {
+			KeysMin: 2, KeysMax: 4, Deep: 2, Sweeps: true, do: (*session).followsSweep,
+			judge: (*session).judgeCopies,
+		},
 	}
 	maps.Copy(Workloads, guards)
 }

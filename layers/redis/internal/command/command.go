@@ -29,6 +29,8 @@ const (
 	MovableKeys
 	// Alone commands don't share a transaction with those before and after them.
 	Alone
+	// Single commands read the entry of one key, once, and nothing else.
+	Single
 )
 
 var flagNames = []struct {

@@ -2,6 +2,7 @@ package keys
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ const (
 // Tx is one run of a transaction, in one database. It is not safe for concurrent use.
 type Tx struct {
 	space *Space
-	tx    *strictkv.Tx
+	tx    *strictkv.Tx // nil for one that reads a single key
+	read  func(c *strictkv.Collection, key []byte) ([]byte, error)
 	n     int
 	now   int64
 	moved *int                       // elements that have left the body of their value
@@ -57,8 +59,19 @@ var ErrTooMuch = fmt.Errorf("copies of values of more than 1 GiB: %w", strictkv.
 // NewTx is a run of a transaction in database n. Its time is the process's.
 func (s *Space) NewTx(tx *strictkv.Tx, n int) *Tx {
 	return &Tx{
-		space: s, tx: tx, n: n, now: time.Now().UnixMilli(),
+		space: s, tx: tx, read: tx.Read, n: n, now: time.Now().UnixMilli(),
 		moved: new(int), grown: new(int), copied: new(int),
+	}
+}
+
+// NewSingle is a run of what reads the entry of one key of database n, and nothing else, as it is,
+// or was by a staleness bound. It needs no transaction.
+func (s *Space) NewSingle(ctx context.Context, n int, staleness time.Duration) *Tx {
+	return &Tx{
+		space: s, n: n, now: time.Now().UnixMilli(), copied: new(int),
+		read: func(c *strictkv.Collection, key []byte) ([]byte, error) {
+			return c.ReadWeak(ctx, key, staleness)
+		},
 	}
 }
 
@@ -155,7 +168,7 @@ func (t *Tx) stored(name []byte) (Entry, error) {
 	key, _ := store(name)
 	r, ok := t.take(key)
 	if !ok {
-		r.Value, r.Err = t.tx.Read(t.Collection(), key)
+		r.Value, r.Err = t.read(t.Collection(), key)
 		if err := t.copies(r.Value); err != nil {
 			return Entry{}, err
 		}

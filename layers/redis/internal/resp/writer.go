@@ -74,10 +74,22 @@ func (w *Writer) WriteTo(to io.Writer) (int64, error) {
 
 func (w *Writer) reset() {
 	w.Rewind(Mark{})
-	if cap(w.buf) > bufferMin {
+	switch n := cap(w.buf); {
+	case n == bufferMax:
+		buffers.Put((*[bufferMax]byte)(w.buf[:n]))
+		w.buf = nil
+	case n > bufferMin:
 		w.buf = nil
 	}
 	w.large = nil
+}
+
+// room makes some for n bytes more.
+func (w *Writer) room(n int) {
+	if n += len(w.buf); n > bufferMin && n > cap(w.buf) && n <= bufferMax {
+		larger := buffers.Get().(*[bufferMax]byte)[:0]
+		w.buf = append(larger, w.buf...)
+	}
 }
 
 func (w *Writer) end() { w.buf = append(w.buf, '\r', '\n') }
@@ -116,6 +128,7 @@ func (w *Writer) Bulk(b []byte) {
 		w.large = append(w.large, refer{len(w.buf), b})
 		w.size += len(b)
 	} else {
+		w.room(len(b))
 		w.buf = append(w.buf, b...)
 	}
 	w.end()

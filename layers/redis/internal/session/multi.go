@@ -79,8 +79,7 @@ func (s *Session) doWatch(ctx context.Context, args [][]byte) error {
 	if s.multi {
 		return resp.Error("ERR WATCH inside MULTI is not allowed")
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.shared.Timeout)
-	defer cancel()
+	ctx = s.timed(ctx)
 	for _, name := range args[1:] {
 		known := slices.ContainsFunc(s.watches, func(w watched) bool {
 			return w.Database == s.database && bytes.Equal(w.Name, name)

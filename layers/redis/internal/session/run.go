@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/layers/redis/internal/command"
@@ -13,6 +14,10 @@ import (
 // run runs calls in one transaction, and writes a reply for each. It returns how many it has run:
 // less than all if the replies have become long.
 func (s *Session) run(ctx context.Context, calls []call) int {
+	if len(calls) == 1 && calls[0].command.Flags&command.Single != 0 {
+		s.single(ctx, calls[0])
+		return 1
+	}
 	mark, done := s.out.Mark(), 0
 	err := s.transaction(ctx, calls, s.shared.Staleness != 0, func(tx *strictkv.Tx) error {
 		s.out.Rewind(mark)
@@ -52,6 +57,33 @@ func (s *Session) run(ctx context.Context, calls []call) int {
 	return len(calls)
 }
 
+// single runs a call that reads one key.
+func (s *Session) single(ctx context.Context, c call) {
+	s.shared.Stats.Transactions.Add(1)
+	s.shared.Stats.Commands.Add(1)
+	mark := s.out.Mark()
+	t := s.shared.Space.NewSingle(s.timed(ctx), s.database, s.shared.Staleness)
+	if err := s.call(t, c); err != nil {
+		s.out.Rewind(mark)
+		s.fail(err)
+	}
+}
+
+// timeoutParts bounds by how much less than the timeout a command may have: that part of it.
+const timeoutParts = 16
+
+// timed is a context that ends with ctx, or when a command that begins now has taken as long as it
+// may: commands that follow each other soon have the same, which costs less than one for each.
+func (s *Session) timed(ctx context.Context) context.Context {
+	now, limit := time.Now(), s.shared.Timeout
+	if s.within == nil || s.until.Sub(now) < limit-limit/timeoutParts {
+		s.stop()
+		s.until = now.Add(limit)
+		s.within, s.stop = context.WithDeadline(ctx, s.until)
+	}
+	return s.within
+}
+
 // byItself reports whether a transaction has failed without effect for what one of its commands
 // has asked for.
 func byItself(err error) bool {
@@ -70,8 +102,7 @@ func byItself(err error) bool {
 func (s *Session) transaction(
 	ctx context.Context, calls []call, stale bool, f func(*strictkv.Tx) error,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, s.shared.Timeout)
-	defer cancel()
+	ctx = s.timed(ctx)
 	s.shared.Stats.Transactions.Add(1)
 	for _, c := range calls {
 		if c.command.Flags&command.Write != 0 {

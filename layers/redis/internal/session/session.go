@@ -113,6 +113,11 @@ type Session struct {
 	last   atomic.Pointer[command.Command]
 	queued atomic.Int64
 
+	// Commands that follow each other soon share a context, which ends at a time.
+	within context.Context
+	until  time.Time
+	stop   context.CancelFunc
+
 	calls []call // reused
 }
 
@@ -125,7 +130,7 @@ type call struct {
 
 // New begins a session, whose replies go to out.
 func New(shared *Shared, out *resp.Writer, info Info) *Session {
-	s := &Session{shared: shared, out: out, admitted: shared.Admit == nil}
+	s := &Session{shared: shared, out: out, admitted: shared.Admit == nil, stop: func() {}}
 	out.Version = 2
 	info.Version = 2
 	s.queued.Store(-1)
@@ -266,7 +271,10 @@ func (s *Session) keep(args ...[]byte) ([][]byte, error) {
 const keptCost = 64
 
 // Close forgets what the session has kept.
-func (s *Session) Close() { s.forget() }
+func (s *Session) Close() {
+	s.forget()
+	s.stop()
+}
 
 // fail replies what is wrong.
 func (s *Session) fail(err error) {

@@ -1,0 +1,259 @@
+// Package recordlog is a cache of records on disk: an append-only log in segments, and an index
+// of it in memory. A read is one pread, whatever the number of records. A write is buffered, and
+// done in the background: it never waits for the disk, and is dropped where the disk is too slow.
+//
+// Nothing that it says is a promise but this: what Get returns was put under that key, byte by
+// byte. A record may be lost at any time, and an older one with the key may come back after a
+// restart.
+package recordlog
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"log/slog"
+	"time"
+
+	"github.com/strictkv/strictkv/internal/seam"
+)
+
+const (
+	// SizeMin is the smallest log, in bytes.
+	SizeMin = 1 << 20
+	// segmentsPart is the part of the log that is a segment, as one in that many bytes;
+	// segmentMax is its largest size in bytes, but for a record that is larger.
+	segmentsPart = 16
+	segmentMax   = 64 << 20
+	// recordsPart is the part of the log that a record may take, as one in that many bytes;
+	// recordMax is its largest size in bytes, below the range of a place.
+	recordsPart = 8
+	recordMax   = 1 << 30
+	// waitingMax is how many bytes of records wait to be written at most, but for one that is
+	// larger; as many again are being written.
+	waitingMax = 32 << 20
+	// quiet is how long nothing is written after a write has failed.
+	quiet = time.Minute
+)
+
+// Options configures a Log.
+type Options struct {
+	Runtime seam.Runtime
+	// Size is how many bytes the log takes on disk at most, but for a quarter of a segment
+	// that is being given up: SizeMin or more.
+	Size int64
+	// Sync says that what was written is synced.
+	Sync bool
+	// Logger is warned of damage and of failures. It may be nil.
+	Logger *slog.Logger
+}
+
+// Stats are what a log holds, and what it has done since it was opened.
+type Stats struct {
+	// Records are those that can be read, and Bytes what all segments take.
+	Records, Bytes int64
+	// Hits and Misses count reads.
+	Hits, Misses int64
+	// Written counts records that were written, those carried over to another segment too;
+	// Dropped those that were not: too large, or more than the disk could take, or after a
+	// failure.
+	Written, Dropped int64
+	// Damaged counts records that could not be read back, Cut the bytes behind the last good
+	// record of segments, and Discarded segments that were thrown away whole, when the log was
+	// opened or when a write failed.
+	Damaged, Cut, Discarded int64
+}
+
+// record waits to be written.
+type record struct {
+	hash         uint64
+	key, version string
+	data         []byte
+}
+
+// Log is an open log. It is safe for concurrent use.
+type Log struct {
+	rt   seam.Runtime
+	dir  Dir
+	o    Options
+	log  *slog.Logger
+	hash func(key string) uint64
+	w    writer // of the goroutine that writes
+
+	mu      seam.Mutex // guards all below
+	index   index
+	waiting []*record
+	newest  map[uint64]*record // of those that wait
+	bytes   int64              // of them
+	writing bool               // a goroutine does
+	idle    seam.Event         // set when it ends; nil if nobody waits
+	closed  bool
+	stats   Stats
+}
+
+// Open opens the log in a directory, and begins anew what of it is damaged. It closes the
+// directory in any case: if it fails, or with the log.
+func Open(dir Dir, o Options) (*Log, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	seed := maphash.MakeSeed()
+	l := &Log{
+		rt: o.Runtime, dir: dir, o: o, log: o.Logger, newest: map[uint64]*record{},
+		hash:  func(key string) uint64 { return maphash.String(seed, key) },
+		index: index{places: map[uint64]place{}},
+	}
+	l.w.l = l
+	if err := l.load(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Get returns what was put under a key, and the size in bytes of the buffer that data is in.
+func (l *Log) Get(key string) (version string, data []byte, size int, ok bool) {
+	hash := l.hash(key)
+	l.mu.Lock()
+	p, s := l.index.use(hash)
+	l.mu.Unlock()
+	if s == nil {
+		l.count(&l.stats.Misses)
+		return "", nil, 0, false
+	}
+	b := make([]byte, p.bytes())
+	_, err := s.file.ReadAt(b, int64(p.offset))
+	got, version, data, ok := decode(b)
+	switch {
+	case err != nil || !ok:
+		l.damaged(hash, p, err)
+	case got != key: // of the same hash
+	default:
+		l.count(&l.stats.Hits)
+		return version, data, len(b), true
+	}
+	l.count(&l.stats.Misses)
+	return "", nil, 0, false
+}
+
+func (l *Log) count(n *int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*n++
+}
+
+// damaged forgets a record that could not be read, unless it has moved meanwhile.
+func (l *Log) damaged(hash uint64, at place, err error) {
+	l.mu.Lock()
+	now := l.index.places[hash]
+	still := !l.closed && now.segment == at.segment && now.offset == at.offset
+	if still {
+		l.index.remove(hash)
+		l.stats.Damaged++
+	}
+	l.mu.Unlock()
+	if still {
+		l.log.Warn("a record of the disk cache is damaged", "segment", segmentName(at.segment),
+			"offset", at.offset, "err", err)
+	}
+}
+
+// Put keeps data under a key with a version, instead of what was there, some time soon. Nobody
+// may modify the data afterwards. It does not wait.
+func (l *Log) Put(key, version string, data []byte) {
+	size := sizeOf(key, version, data)
+	fits := size <= min(l.o.Size/recordsPart, recordMax) && len(key) <= textMax &&
+		len(version) <= textMax
+	r := &record{l.hash(key), key, version, data}
+	l.mu.Lock()
+	switch old := l.newest[r.hash]; {
+	case l.closed:
+		l.mu.Unlock()
+		return
+	case !fits || l.bytes > 0 && l.bytes+size > waitingMax:
+		l.stats.Dropped++
+		l.mu.Unlock()
+		return
+	case old != nil:
+		l.bytes += size - sizeOf(old.key, old.version, old.data)
+		*old = *r
+	default:
+		l.bytes += size
+		l.waiting = append(l.waiting, r)
+		l.newest[r.hash] = r
+	}
+	begin := !l.writing
+	l.writing = true
+	l.mu.Unlock()
+	if begin {
+		l.rt.Go(l.write)
+	}
+}
+
+// write writes what waits, until nothing does.
+func (l *Log) write() {
+	for batch := l.next(); batch != nil; batch = l.next() {
+		l.w.write(batch)
+	}
+}
+
+func (l *Log) next() []*record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		l.writing = false
+		if l.idle != nil {
+			l.idle.Set()
+			l.idle = nil
+		}
+		return nil
+	}
+	batch := l.waiting
+	l.waiting, l.bytes = nil, 0
+	clear(l.newest)
+	return batch
+}
+
+// Flush waits until nothing waits to be written.
+func (l *Log) Flush() {
+	l.mu.Lock()
+	if !l.writing {
+		l.mu.Unlock()
+		return
+	}
+	if l.idle == nil {
+		l.idle = l.rt.NewEvent()
+	}
+	idle := l.idle
+	l.mu.Unlock()
+	_ = idle.Wait(context.Background())
+}
+
+// Stats returns the counters, and what the log holds.
+func (l *Log) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.stats
+	s.Records, s.Bytes = int64(len(l.index.places)), l.index.size
+	return s
+}
+
+// Close writes what waits, and gives the directory back. From then on nothing is found or kept.
+// Closing twice is fine.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	again := l.closed
+	l.closed = true
+	l.mu.Unlock()
+	l.Flush()
+	if again {
+		return nil
+	}
+	l.mu.Lock()
+	segments := l.index.segments
+	l.index = index{places: map[uint64]place{}}
+	l.mu.Unlock()
+	var errs []error
+	for _, s := range segments {
+		errs = append(errs, s.file.Close())
+	}
+	return errors.Join(append(errs, l.dir.Close())...)
+}
