@@ -283,7 +283,8 @@ func (r *Replica) Close() error {
 // reached.
 //
 // The monotonic clock counts it, except for the time before Open, of which the machine's wall
-// clock tells.
+// clock tells. What others tell in a feed (strictkv.WithFeed) makes the copy fresher than Lag says:
+// only passes count, since hints may be lost.
 func (r *Replica) Lag() time.Duration {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
