@@ -21,8 +21,10 @@ func (r *Replica) run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case isDamage(err):
-			err = r.rebuild(err)
+		case errors.Is(err, errDamage):
+			if err = r.rebuild(err); err == nil {
+				continue
+			}
 		case r.store != nil:
 			err = errors.Join(err, r.renew())
 		}

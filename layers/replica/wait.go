@@ -69,7 +69,7 @@ func (r *Replica) until(ctx context.Context, right func(*shown) (bool, error)) e
 		if err == nil {
 			ok, err := right(s)
 			s.release()
-			if isDamage(err) {
+			if errors.Is(err, errDamage) {
 				r.noticed(err) // and wait for the new copy
 			} else if err != nil || ok {
 				return err
