@@ -33,7 +33,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) error {
 	f.IntVar(&s.Writers, "writers", 8, "processes that write them")
 	f.IntVar(&s.Followers, "followers", 2, "processes that follow")
 	f.Float64Var(&s.Rate, "rate", 1000, "writes per second of all writers")
-	f.BoolVar(&s.Feed, "feed", false, "writers tell followers what they write")
+	f.BoolVar(&s.Feed, "feed", false, "handles have a feed: writers tell followers what they write")
 	f.DurationVar(&s.Every, "every", time.Second, "the pause between two looks of a follower")
 	f.DurationVar(&s.Warm, "warm", 10*time.Second, "time before anything counts")
 	f.DurationVar(&s.Time, "time", 30*time.Second, "time in which it does")

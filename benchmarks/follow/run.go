@@ -122,7 +122,7 @@ func (s settings) run(ctx context.Context, seed int) (r row, err error) {
 func (b *bench) open(ctx context.Context, from *bucket.Bucket) error {
 	for i := range b.Writers + b.Followers {
 		var opts []strictkv.Option
-		if b.Feed && i < b.Writers {
+		if b.Feed {
 			opts = append(opts, strictkv.WithFeed(strictkv.FeedOptions{}))
 		}
 		db, err := from.Handle(ctx, opts...)
