@@ -67,6 +67,7 @@ func TestAWriterRemovesItsObjects(t *testing.T) {
 		assert.NotEmpty(t, w.objects())
 		pass(3 * time.Second)
 		assert.Empty(t, w.objects(), "although nothing is noted any more")
+		assert.False(t, c.working, "and there is no goroutine left")
 		assert.Equal(t, puts, len(c.Sent(faulty.Delete, "")))
 	})
 }
@@ -94,6 +95,7 @@ func TestClosingAWriterWritesTheRestAtOnce(t *testing.T) {
 		c.Note([]string{"=a"})
 		pass(time.Millisecond)
 		c.Note([]string{"=b"})
+		pass(time.Millisecond) // it waits until it may write again
 		begun := time.Now()
 		c.Close(background)
 		assert.Zero(t, time.Since(begun))
