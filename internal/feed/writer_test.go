@@ -178,6 +178,28 @@ func TestWhatFailsIsWrittenLaterOrDropped(t *testing.T) {
 	}
 }
 
+// busy is a store that wants to be left alone for half a minute.
+type busy struct{ error }
+
+func (busy) RetryAfter() time.Duration { return 30 * time.Second }
+
+func TestAStoreThatAsksForAPauseGetsIt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.client()
+		c.Every(func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
+			if a != nil {
+				a.Err = busy{backend.ErrThrottled}
+			}
+		})
+		c.Note([]string{"=a"})
+		pass(29 * time.Second)
+		assert.Len(t, c.Sent("", ""), 1)
+		pass(2 * time.Second)
+		assert.Len(t, c.Sent("", ""), 2)
+		c.stop()
+	})
+}
+
 func TestAnOutageCostsFewRequests(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.client()
