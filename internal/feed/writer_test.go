@@ -67,6 +67,7 @@ func TestAWriterRemovesItsObjects(t *testing.T) {
 		assert.NotEmpty(t, w.objects())
 		pass(3 * time.Second)
 		assert.Empty(t, w.objects(), "although nothing is noted any more")
+		assert.False(t, c.working, "and there is no goroutine left")
 		assert.Equal(t, puts, len(c.Sent(faulty.Delete, "")))
 	})
 }
@@ -94,6 +95,7 @@ func TestClosingAWriterWritesTheRestAtOnce(t *testing.T) {
 		c.Note([]string{"=a"})
 		pass(time.Millisecond)
 		c.Note([]string{"=b"})
+		pass(time.Millisecond) // it waits until it may write again
 		begun := time.Now()
 		c.Close(background)
 		assert.Zero(t, time.Since(begun))
@@ -174,6 +176,28 @@ func TestWhatFailsIsWrittenLaterOrDropped(t *testing.T) {
 			assert.Equal(t, x.want, r.next(), "%+v", x)
 		})
 	}
+}
+
+// busy is a store that wants to be left alone for half a minute.
+type busy struct{ error }
+
+func (busy) RetryAfter() time.Duration { return 30 * time.Second }
+
+func TestAStoreThatAsksForAPauseGetsIt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.client()
+		c.Every(func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
+			if a != nil {
+				a.Err = busy{backend.ErrThrottled}
+			}
+		})
+		c.Note([]string{"=a"})
+		pass(29 * time.Second)
+		assert.Len(t, c.Sent("", ""), 1)
+		pass(2 * time.Second)
+		assert.Len(t, c.Sent("", ""), 2)
+		c.stop()
+	})
 }
 
 func TestAnOutageCostsFewRequests(t *testing.T) {
