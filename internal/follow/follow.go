@@ -75,6 +75,8 @@ type Follower struct {
 	// ends are, for each span, the last names of the parts that it is listed in.
 	ends   [][]string
 	passes int
+	// due is the cell whose value is due next; empty if none is.
+	due string
 	// held are the cells whose value could not be told at the last pass.
 	held map[string]bool
 	// pending are changes that are kept back, by name.

@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -49,8 +50,9 @@ type pass struct {
 	since uint64
 	sum   Sum
 	moved bool // something has changed, or may have
-	// ends is when the first value is due that is not yet; 0 is never.
+	// ends is when the first value is due that is not yet, and next its cell; 0 is never.
 	ends int64
+	next string
 	// again are the cells that were held the last time, held those that are now.
 	again, held map[string]bool
 	marks       map[int][]mark // by span
@@ -71,6 +73,14 @@ var errLeft = fmt.Errorf("left")
 
 // whole is a pass over all spans. With the error errLeft the consumer has left.
 func (f *Follower) whole(ctx context.Context) (Sum, error) {
+	if f.passes == 0 {
+		if err := f.survey(); err != nil {
+			return Sum{}, err
+		}
+	}
+	if err := f.tellTime(ctx); err != nil {
+		return Sum{}, err
+	}
 	p := f.newPass(ctx)
 	p.sum.Whole = true
 	var queue []task
@@ -90,9 +100,45 @@ func (f *Follower) whole(ctx context.Context) (Sum, error) {
 	for i := range f.spans {
 		f.ends[i] = bounds(p.marks[i])
 	}
-	f.held, f.passes = p.held, f.passes+1
+	f.held, f.due, f.passes = p.held, p.next, f.passes+1
 	p.conclude()
 	return p.sum, nil
+}
+
+// survey goes through what was seen, before the first pass: how the names split, and which value
+// is due first.
+func (f *Follower) survey() error {
+	first := int64(0)
+	for i, s := range f.spans {
+		var marks []mark
+		n := 0
+		for item, err := range f.book.base.Within(s, "") {
+			if err != nil {
+				return err
+			}
+			if n++; n%markEvery == 0 {
+				marks = append(marks, mark{item.Name, markEvery})
+			}
+			if item.Present && item.Expires != 0 && (first == 0 || item.Expires < first) {
+				first, f.due = item.Expires, item.Name
+			}
+		}
+		f.ends[i] = bounds(marks)
+	}
+	return nil
+}
+
+// tellTime reads the cell whose value is due first, so that the store tells what its clock says:
+// a listing does not.
+func (f *Follower) tellTime(ctx context.Context) error {
+	if f.due == "" {
+		return nil
+	}
+	_, err := f.st.ReadShared(ctx, f.due, f.st.Tick())
+	if errors.Is(err, backend.ErrCorrupt) || errors.Is(err, store.ErrFormat) {
+		return nil
+	}
+	return err
 }
 
 // conclude finds out whether all was as the pass before has seen it.
@@ -178,15 +224,15 @@ func within(p Part, rows []Row) []Row {
 
 // meet compares a part with what was seen, and tells what has changed.
 func (p *pass) meet(part Part, rows []Row) error {
-	id := p.st.ID()
+	id, later := p.st.ID(), p.st.Clock()
 	for i := range rows {
 		rows[i].state = StateOf(id, rows[i].Name, rows[i].Version)
 	}
 	var all []*news
 	err := p.book.compare(part, rows, func(x sight) error {
-		switch found := x.compare(p.now); found {
+		switch found := x.compare(p.now, later); found {
 		case same:
-			p.expects(x.seen)
+			p.expects(x.name, x.seen)
 		case moved:
 			p.moved = true
 			p.book.saw(x.name, x.absent())
@@ -211,9 +257,9 @@ func isCell(name string) bool {
 }
 
 // expects notes when a value is due.
-func (p *pass) expects(e Entry) {
+func (p *pass) expects(name string, e Entry) {
 	if e.Present && e.Expires > p.now && (p.ends == 0 || e.Expires < p.ends) {
-		p.ends = e.Expires
+		p.ends, p.next = e.Expires, name
 	}
 }
 
