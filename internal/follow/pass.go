@@ -64,7 +64,6 @@ func (f *Follower) newPass(ctx context.Context) *pass {
 		again: f.held, held: map[string]bool{}, marks: map[int][]mark{},
 	}
 	p.sum.Begun = f.rt.Now()
-	f.book.begin()
 	return p
 }
 
@@ -81,6 +80,7 @@ func (f *Follower) whole(ctx context.Context) (Sum, error) {
 	if err := f.tellTime(ctx); err != nil {
 		return Sum{}, err
 	}
+	f.book.begin()
 	p := f.newPass(ctx)
 	p.sum.Whole = true
 	var queue []task
@@ -100,7 +100,8 @@ func (f *Follower) whole(ctx context.Context) (Sum, error) {
 	for i := range f.spans {
 		f.ends[i] = bounds(p.marks[i])
 	}
-	f.held, f.due, f.passes = p.held, p.next, f.passes+1
+	f.held, f.passes = p.held, f.passes+1
+	f.due, f.dueAt = p.next, p.ends
 	p.conclude()
 	return p.sum, nil
 }
@@ -108,7 +109,6 @@ func (f *Follower) whole(ctx context.Context) (Sum, error) {
 // survey goes through what was seen, before the first pass: how the names split, and which value
 // is due first.
 func (f *Follower) survey() error {
-	first := int64(0)
 	for i, s := range f.spans {
 		var marks []mark
 		n := 0
@@ -119,13 +119,48 @@ func (f *Follower) survey() error {
 			if n++; n%markEvery == 0 {
 				marks = append(marks, mark{item.Name, markEvery})
 			}
-			if item.Present && item.Expires != 0 && (first == 0 || item.Expires < first) {
-				first, f.due = item.Expires, item.Name
-			}
+			f.falls(item)
 		}
 		f.ends[i] = bounds(marks)
 	}
 	return nil
+}
+
+// falls notes when a value is due, if that is the first.
+func (f *Follower) falls(item Item) {
+	if item.Present && item.Expires != 0 && (f.dueAt == 0 || item.Expires < f.dueAt) {
+		f.dueAt, f.due = item.Expires, item.Name
+	}
+}
+
+// overdue are the cells whose value is due. If one is, it goes through all that was seen.
+func (f *Follower) overdue() (names []string, err error) {
+	now := f.st.Clock()
+	if f.dueAt == 0 || f.dueAt > now {
+		return nil, nil
+	}
+	f.due, f.dueAt = "", 0
+	visit := func(item Item) {
+		if item.Present && item.Expires != 0 && item.Expires <= now {
+			names = append(names, item.Name)
+			return
+		}
+		f.falls(item)
+	}
+	for _, s := range f.spans {
+		for item, err := range f.book.base.Within(s, "") {
+			if err != nil {
+				return nil, err
+			}
+			if _, newer := f.book.newer[item.Name]; !newer {
+				visit(item)
+			}
+		}
+	}
+	for _, name := range f.book.sorted() {
+		visit(Item{name, f.book.newer[name]})
+	}
+	return names, nil
 }
 
 // tellTime reads the cell whose value is due first, so that the store tells what its clock says:
@@ -286,6 +321,7 @@ func (f *Follower) look(ctx context.Context, names []string) (Sum, error) {
 	}
 	maps.Copy(held, p.held)
 	f.held = held
+	f.falls(Item{p.next, Entry{Expires: p.ends, Present: p.next != ""}})
 	p.conclude()
 	return p.sum, nil
 }
