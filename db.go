@@ -29,6 +29,7 @@ type DB struct {
 	engine *txn.Engine
 	local  *feed.Local
 	feed   *feed.Writer       // nil without WithFeed
+	fed    bool               // WithFeed
 	stop   context.CancelFunc // of the background work
 
 	concurrency int // of requests
@@ -69,7 +70,7 @@ func Open(ctx context.Context, name string, b backend.Backend, opts ...Option) (
 		opt(&s)
 	}
 	rt := seam.FromContext(ctx)
-	db := &DB{name: name, rt: rt, concurrency: s.concurrency}
+	db := &DB{name: name, rt: rt, concurrency: s.concurrency, fed: s.feed != nil}
 	s.logger = observe.Limited(s.logger, rt)
 	seen := db.observer(rt, &s)
 	within, work := seen.Work(ctx, observe.Open)

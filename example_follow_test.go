@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend/memory"
 )
 
 // A cache of rendered pages is told which of them to render anew. It follows from the Position
@@ -330,4 +331,21 @@ func ExampleCollection_WatchRange() {
 	// Output:
 	// web/1 is at 10.0.0.1
 	// web/1 has left
+}
+
+// With a feed, what others write is there within two seconds, for one list request a second; all
+// is listed now and then, as a feed may miss something.
+func ExampleFollowFullEvery() {
+	db, err := strictkv.Open(ctx, "shop", memory.New(), strictkv.WithFeed(strictkv.FeedOptions{}))
+	must(err)
+	defer db.Close(ctx)
+	c := db.Collection([]byte("c"))
+	must(c.Write(ctx, []byte("k"), []byte("v")))
+	for change, err := range c.Follow(ctx, strictkv.Position{},
+		strictkv.FollowFullEvery(time.Hour)) {
+		must(err)
+		fmt.Printf("%s: %s\n", change.Key, change.Value)
+		break
+	}
+	// Output: k: v
 }

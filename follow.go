@@ -60,7 +60,8 @@ type Pass struct {
 // were, and yields those keys whose value has been written or deleted since, or has expired: of
 // several writes of a key between two looks at it, the last. Behind the changes of a pass, which
 // are in no order, comes a Change that has a Pass. What this handle itself commits is looked at,
-// and yielded, at once.
+// and yielded, at once. A handle that was opened WithFeed looks once each FollowEvery at what other
+// such handles tell in the feed, which is one list request, and lists c once each FollowFullEvery.
 //
 // Each change was current at an instant between the look at its key before and its coming. A key
 // never goes back: what comes later is newer. What a transaction has written that is not decided
@@ -118,7 +119,7 @@ type following struct {
 
 // prepare checks the options.
 func (f *following) prepare(from Position, opts []FollowOption) (err error) {
-	if f.o, err = newFollowOptions(opts); err != nil {
+	if f.o, err = newFollowOptions(opts, f.db.fed); err != nil {
 		return err
 	}
 	if f.spans, err = f.o.spans(f.db); err != nil {
@@ -158,10 +159,14 @@ func (f *following) keepOn(
 	defer end()
 	hints := f.db.subscribe()
 	defer hints.Stop()
-	follower := follow.New(f.db.st, f.db.rs, follow.Options{
-		Spans: f.spans, Book: f.book, Every: f.o.every, Grows: f.grows, Instant: f.o.instant,
-		Once: f.o.once, Known: f.o.version != nil, Local: hints,
-	})
+	o := follow.Options{
+		Spans: f.spans, Book: f.book, Every: f.o.every, FullEvery: f.o.full, Grows: f.grows,
+		Instant: f.o.instant, Once: f.o.once, Known: f.o.version != nil, Local: hints,
+	}
+	if f.db.fed && !f.grows && !f.o.once {
+		o.Feed = f.db.hints()
+	}
+	follower := follow.New(f.db.st, f.db.rs, o)
 	for {
 		err := by(follower, within, f.tell)
 		switch {

@@ -10,8 +10,13 @@ import (
 	"github.com/strictkv/strictkv/internal/keyspace"
 )
 
-// DefaultFollowEvery is the pause between two passes of a Follow.
-const DefaultFollowEvery = 5 * time.Second
+// Defaults of following.
+const (
+	// DefaultFollowEvery is the pause between two passes of a Follow.
+	DefaultFollowEvery = 5 * time.Second
+	// DefaultFollowFullEvery is that between two passes over everything where there is a feed.
+	DefaultFollowFullEvery = 5 * time.Minute
+)
 
 // FollowOption configures one Follow.
 type FollowOption func(*followOptions)
@@ -19,7 +24,7 @@ type FollowOption func(*followOptions)
 type followOptions struct {
 	collections []*Collection
 	within      *Range
-	every       time.Duration
+	every, full time.Duration
 	instant     bool
 	once        bool
 	seen        Seen
@@ -33,10 +38,17 @@ func FollowCollections(cs ...*Collection) FollowOption {
 }
 
 // FollowEvery sets the pause between two passes, and for Watch and WatchRange the longest one
-// between two looks: DefaultFollowEvery, if it is not positive. Shorter ones cost more requests:
-// docs/costs.md tells how many.
+// between two looks: DefaultFollowEvery, if it is not positive. With a feed (WithFeed) it is the
+// pause between two looks at that: then the default is DefaultFeedInterval, but with FollowInstant.
+// Shorter ones cost more requests: docs/costs.md tells how many.
 func FollowEvery(d time.Duration) FollowOption {
 	return func(o *followOptions) { o.every = d }
+}
+
+// FollowFullEvery sets the pause between two passes over everything where there is a feed:
+// DefaultFollowFullEvery, if it is not positive. What the feed does not tell of is seen that late.
+func FollowFullEvery(d time.Duration) FollowOption {
+	return func(o *followOptions) { o.full = d }
 }
 
 // FollowInstant keeps the changes of a pass back until all that is followed is known to have been
@@ -86,14 +98,21 @@ type KeyState struct {
 	Deleted bool
 }
 
-func newFollowOptions(opts []FollowOption) (o followOptions, err error) {
+func newFollowOptions(opts []FollowOption, fed bool) (o followOptions, err error) {
 	for _, opt := range opts {
 		if opt == nil {
 			return o, fmt.Errorf("nil option: %w", ErrInvalid)
 		}
 		opt(&o)
 	}
-	if o.every <= 0 {
+	if o.full <= 0 {
+		o.full = DefaultFollowFullEvery
+	}
+	switch {
+	case o.every > 0:
+	case fed && !o.instant:
+		o.every = DefaultFeedInterval
+	default:
 		o.every = DefaultFollowEvery
 	}
 	if r := o.within; r != nil && (r.Reverse || r.Limit != 0 || r.KeysOnly) {

@@ -40,7 +40,7 @@ func (f *following) prepareWatch(c *Collection, key []byte, opts []FollowOption)
 	if err != nil {
 		return "", err
 	}
-	if f.o, err = newFollowOptions(opts); err != nil {
+	if f.o, err = newFollowOptions(opts, false); err != nil {
 		return "", err
 	}
 	if len(f.o.collections) > 0 || f.o.instant || f.o.seen != nil {

@@ -49,7 +49,8 @@ type sight struct {
 }
 
 // compare tells what has become of a cell, at a time of the store's clock before it was listed.
-func (x *sight) compare(now int64) finding {
+// Later is one after that: what is due only then must be read, as it may have been replaced.
+func (x *sight) compare(now, later int64) finding {
 	e := x.seen
 	switch {
 	case x.row == nil && e.Present:
@@ -59,10 +60,13 @@ func (x *sight) compare(now int64) finding {
 	case x.row == nil:
 		return same
 	case e.State != State{} && e.State == x.row.state && !x.row.Damaged:
-		if e.Present && e.Expires != 0 && e.Expires <= now {
+		switch {
+		case !e.Present || e.Expires == 0 || e.Expires > later:
+			return same
+		case e.Expires <= now:
 			return lost
 		}
-		return same
+		return doubtful
 	case !x.row.gone():
 		return doubtful
 	case e.Present:

@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -49,10 +50,14 @@ type Event struct {
 type Options struct {
 	Spans []Span
 	Book  *Book
-	// Every is the pause between two passes; the longest one, if Grows says that it grows from
-	// WatchMin while nothing changes.
+	// Every is the pause between two passes, or two looks at a Feed; the longest one, if Grows says
+	// that it grows from WatchMin while nothing changes.
 	Every time.Duration
 	Grows bool
+	// Feed, if not nil, tells of what others write: then all is listed only after FullEvery, or if
+	// the Feed has missed something.
+	Feed      *feed.Reader
+	FullEvery time.Duration
 	// Instant keeps changes back until all that was seen is known to have been current at one
 	// instant.
 	Instant bool
@@ -75,6 +80,9 @@ type Follower struct {
 	// ends are, for each span, the last names of the parts that it is listed in.
 	ends   [][]string
 	passes int
+	// due is the cell whose value is due next, and dueAt when; empty if none is.
+	due   string
+	dueAt int64
 	// held are the cells whose value could not be told at the last pass.
 	held map[string]bool
 	// pending are changes that are kept back, by name.
@@ -96,8 +104,11 @@ func New(st *store.Store, rs *resolve.Resolver, o Options) *Follower {
 func (f *Follower) Run(ctx context.Context, yield func(Event) bool) error {
 	f.yield = yield
 	pause := f.pacer()
+	if err := f.enter(ctx); err != nil {
+		return err
+	}
 	for quick := 0; ; {
-		sum, err := f.observed(ctx)
+		sum, err := f.observed(ctx, f.whole)
 		if err == nil && f.Instant && !sum.Quiet {
 			if quick++; quick < quickMax {
 				continue
@@ -179,40 +190,107 @@ func (f *Follower) unlessLeft(err error) error {
 	return err
 }
 
-// rest pauses between two passes. Meanwhile it looks at what the handle writes.
+// enter begins with the Feed: what that tells later has been written since.
+func (f *Follower) enter(ctx context.Context) error {
+	if f.Feed == nil {
+		return nil
+	}
+	_, err := f.Feed.Next(ctx)
+	return err
+}
+
+// rest is between two passes over everything. Meanwhile it looks at what the handle writes, and at
+// what the Feed tells.
 func (f *Follower) rest(ctx context.Context, d time.Duration) error {
+	if f.Feed == nil {
+		_, err := f.pause(ctx, d)
+		return err
+	}
+	for full := f.rt.Now().Add(f.FullEvery); f.rt.Now().Before(full); {
+		if all, err := f.pause(ctx, d); err != nil || all {
+			return err
+		}
+		h, err := f.Feed.Next(ctx)
+		h.Names = slices.DeleteFunc(h.Names, func(name string) bool { return !f.follows(name) })
+		if err != nil || h.Missed || f.Instant && len(h.Names) > 0 {
+			return err
+		}
+		if f.Instant {
+			continue
+		}
+		if h.Names, err = f.also(h.Names); err != nil {
+			return err
+		}
+		if err := f.glance(ctx, h.Names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// also adds the cells that must be looked at although nobody has hinted at them: those that were
+// held, and those whose value is due.
+func (f *Follower) also(names []string) ([]string, error) {
+	all := append(names, slices.Sorted(maps.Keys(f.held))...)
+	due, err := f.overdue()
+	all = append(all, due...)
+	slices.Sort(all)
+	return slices.Compact(all), err
+}
+
+// pause waits, and looks at what the handle writes meanwhile. All says that it is to look at
+// everything.
+func (f *Follower) pause(ctx context.Context, d time.Duration) (all bool, err error) {
 	until, cancel := f.rt.WithTimeout(ctx, d)
 	defer cancel()
 	for {
 		h, err := f.Local.Next(until)
 		switch {
 		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil, h.Missed: // it is time for a pass
-			return nil
-		}
-		sum, err := f.look(ctx, h.Names)
-		if err != nil {
-			return err
-		}
-		if f.Instant {
+			return false, ctx.Err()
+		case err != nil: // it is over
+			return false, nil
+		case h.Missed:
+			return true, nil
+		case f.Instant && f.Feed != nil: // the Feed does not tell of it
+			return true, f.sleepUntil(ctx, until)
+		case f.Instant:
 			continue
 		}
-		if err := f.end(sum); err != nil {
-			return err
+		if err := f.glance(ctx, h.Names); err != nil {
+			return false, err
 		}
 	}
 }
 
+// sleepUntil waits for the end of a context, which is another one's with a timeout.
+func (f *Follower) sleepUntil(ctx, until context.Context) error {
+	_ = f.rt.NewEvent().Wait(until)
+	return ctx.Err()
+}
+
+// glance looks at some cells, and tells what has changed.
+func (f *Follower) glance(ctx context.Context, names []string) error {
+	sum, err := f.observed(ctx, func(ctx context.Context) (Sum, error) {
+		return f.look(ctx, names)
+	})
+	if err != nil {
+		return err
+	}
+	return f.end(sum)
+}
+
 // observed is a pass that an observer is told of.
-func (f *Follower) observed(ctx context.Context) (Sum, error) {
+func (f *Follower) observed(
+	ctx context.Context, pass func(context.Context) (Sum, error),
+) (Sum, error) {
 	within, work := f.st.Observer().Work(ctx, observe.Follow)
-	sum, err := f.whole(within)
+	sum, err := pass(within)
 	told := err
 	if errors.Is(err, errLeft) {
 		told = nil
 	}
-	work.Done(within, sum.Listed, told)
+	work.Done(within, sum.Listed+sum.Read, told)
 	return sum, err
 }
 

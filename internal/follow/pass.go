@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -49,8 +50,9 @@ type pass struct {
 	since uint64
 	sum   Sum
 	moved bool // something has changed, or may have
-	// ends is when the first value is due that is not yet; 0 is never.
+	// ends is when the first value is due that is not yet, and next its cell; 0 is never.
 	ends int64
+	next string
 	// again are the cells that were held the last time, held those that are now.
 	again, held map[string]bool
 	marks       map[int][]mark // by span
@@ -62,7 +64,6 @@ func (f *Follower) newPass(ctx context.Context) *pass {
 		again: f.held, held: map[string]bool{}, marks: map[int][]mark{},
 	}
 	p.sum.Begun = f.rt.Now()
-	f.book.begin()
 	return p
 }
 
@@ -71,6 +72,15 @@ var errLeft = fmt.Errorf("left")
 
 // whole is a pass over all spans. With the error errLeft the consumer has left.
 func (f *Follower) whole(ctx context.Context) (Sum, error) {
+	if f.passes == 0 {
+		if err := f.survey(); err != nil {
+			return Sum{}, err
+		}
+	}
+	if err := f.tellTime(ctx); err != nil {
+		return Sum{}, err
+	}
+	f.book.begin()
 	p := f.newPass(ctx)
 	p.sum.Whole = true
 	var queue []task
@@ -91,8 +101,79 @@ func (f *Follower) whole(ctx context.Context) (Sum, error) {
 		f.ends[i] = bounds(p.marks[i])
 	}
 	f.held, f.passes = p.held, f.passes+1
+	f.due, f.dueAt = p.next, p.ends
 	p.conclude()
 	return p.sum, nil
+}
+
+// survey goes through what was seen, before the first pass: how the names split, and which value
+// is due first.
+func (f *Follower) survey() error {
+	for i, s := range f.spans {
+		var marks []mark
+		n := 0
+		for item, err := range f.book.base.Within(s, "") {
+			if err != nil {
+				return err
+			}
+			if n++; n%markEvery == 0 {
+				marks = append(marks, mark{item.Name, markEvery})
+			}
+			f.falls(item)
+		}
+		f.ends[i] = bounds(marks)
+	}
+	return nil
+}
+
+// falls notes when a value is due, if that is the first.
+func (f *Follower) falls(item Item) {
+	if item.Present && item.Expires != 0 && (f.dueAt == 0 || item.Expires < f.dueAt) {
+		f.dueAt, f.due = item.Expires, item.Name
+	}
+}
+
+// overdue are the cells whose value is due. If one is, it goes through all that was seen.
+func (f *Follower) overdue() (names []string, err error) {
+	now := f.st.Clock()
+	if f.dueAt == 0 || f.dueAt > now {
+		return nil, nil
+	}
+	f.due, f.dueAt = "", 0
+	visit := func(item Item) {
+		if item.Present && item.Expires != 0 && item.Expires <= now {
+			names = append(names, item.Name)
+			return
+		}
+		f.falls(item)
+	}
+	for _, s := range f.spans {
+		for item, err := range f.book.base.Within(s, "") {
+			if err != nil {
+				return nil, err
+			}
+			if _, newer := f.book.newer[item.Name]; !newer {
+				visit(item)
+			}
+		}
+	}
+	for _, name := range f.book.sorted() {
+		visit(Item{name, f.book.newer[name]})
+	}
+	return names, nil
+}
+
+// tellTime reads the cell whose value is due first, so that the store tells what its clock says:
+// a listing does not.
+func (f *Follower) tellTime(ctx context.Context) error {
+	if f.due == "" {
+		return nil
+	}
+	_, err := f.st.ReadShared(ctx, f.due, f.st.Tick())
+	if errors.Is(err, backend.ErrCorrupt) || errors.Is(err, store.ErrFormat) {
+		return nil
+	}
+	return err
 }
 
 // conclude finds out whether all was as the pass before has seen it.
@@ -178,15 +259,15 @@ func within(p Part, rows []Row) []Row {
 
 // meet compares a part with what was seen, and tells what has changed.
 func (p *pass) meet(part Part, rows []Row) error {
-	id := p.st.ID()
+	id, later := p.st.ID(), p.st.Clock()
 	for i := range rows {
 		rows[i].state = StateOf(id, rows[i].Name, rows[i].Version)
 	}
 	var all []*news
 	err := p.book.compare(part, rows, func(x sight) error {
-		switch found := x.compare(p.now); found {
+		switch found := x.compare(p.now, later); found {
 		case same:
-			p.expects(x.seen)
+			p.expects(x.name, x.seen)
 		case moved:
 			p.moved = true
 			p.book.saw(x.name, x.absent())
@@ -211,9 +292,9 @@ func isCell(name string) bool {
 }
 
 // expects notes when a value is due.
-func (p *pass) expects(e Entry) {
+func (p *pass) expects(name string, e Entry) {
 	if e.Present && e.Expires > p.now && (p.ends == 0 || e.Expires < p.ends) {
-		p.ends = e.Expires
+		p.ends, p.next = e.Expires, name
 	}
 }
 
@@ -240,6 +321,7 @@ func (f *Follower) look(ctx context.Context, names []string) (Sum, error) {
 	}
 	maps.Copy(held, p.held)
 	f.held = held
+	f.falls(Item{p.next, Entry{Expires: p.ends, Present: p.next != ""}})
 	p.conclude()
 	return p.sum, nil
 }

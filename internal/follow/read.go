@@ -12,8 +12,12 @@ import (
 	"github.com/strictkv/strictkv/internal/store"
 )
 
-// replacedMax bounds how often a cell's external value is found to have been replaced.
-const replacedMax = 100
+const (
+	// replacedMax bounds how often a cell's external value is found to have been replaced.
+	replacedMax = 100
+	// dueMax is how often a cell is read again as its value becomes due meanwhile.
+	dueMax = 3
+)
 
 // news is a cell that has lost its value, or must be read.
 type news struct {
@@ -76,32 +80,42 @@ func (p *pass) read(some []*news) error {
 	return err
 }
 
-// readOne reads a cell, and judges it.
+// readOne reads a cell, and judges it. A value that becomes due meanwhile is read again.
 func (p *pass) readOne(n *news) error {
 	n.old = p.old(n.name, n.seen)
-	rd, told, err := p.effective(n)
-	switch {
-	case errors.Is(err, backend.ErrCorrupt), errors.Is(err, store.ErrFormat):
-		n.err = err
-		return nil
-	case err != nil:
-		return err
+	for again := 0; ; again++ {
+		now := p.now
+		if again > 0 {
+			now = p.st.Clock()
+		}
+		rd, told, err := p.effective(n, again > 0)
+		switch {
+		case errors.Is(err, backend.ErrCorrupt), errors.Is(err, store.ErrFormat):
+			n.err = err
+			return nil
+		case err != nil:
+			return err
+		}
+		if n.held = !told; n.held {
+			return nil
+		}
+		n.learn(p, rd, now)
+		v, _ := rd.Effective()
+		if v.Due(now) || !v.Due(p.st.Clock()) || again == dueMax {
+			return nil
+		}
 	}
-	if n.held = !told; !n.held {
-		n.learn(p, rd)
-	}
-	return nil
 }
 
-// learn judges a reading.
-func (n *news) learn(p *pass, rd resolve.Reading) {
+// learn judges a reading, at a time of the store's clock before it.
+func (n *news) learn(p *pass, rd resolve.Reading, now int64) {
 	v, w := rd.Effective()
 	r := reading{present: v.Kind != cell.Absent, writer: w, expires: v.Expires}
 	if in := rd.Cell.Intent; rd.Final() || in.Action == cell.Lock {
 		r.state = StateOf(p.st.ID(), n.name, rd.Version)
 	}
 	n.reading, n.value = r, v
-	n.entry, n.finding, n.tells = n.judge(r, p.now)
+	n.entry, n.finding, n.tells = n.judge(r, now)
 }
 
 // old is the value that was last seen, if the cache has it.
@@ -118,9 +132,13 @@ func (p *pass) old(name string, seen Entry) []byte {
 }
 
 // effective finds out a cell's effective value, and reports whether it can be told yet: it waits
-// for a transaction that holds the cell only if that has done so the last time.
-func (p *pass) effective(n *news) (rd resolve.Reading, told bool, err error) {
-	if n.row != nil && !n.row.Damaged {
+// for a transaction that holds the cell only if that has done so the last time. Again asks anew.
+func (p *pass) effective(n *news, again bool) (rd resolve.Reading, told bool, err error) {
+	since := p.since
+	if again {
+		since = p.st.Tick()
+	}
+	if n.row != nil && !n.row.Damaged && !again {
 		if s, ok := p.st.Listed(n.name, n.row.Version, n.row.asked); ok {
 			rd := p.rs.Known(s)
 			if in := s.Cell.Intent; rd.Final() || in.Action == cell.Lock {
@@ -130,9 +148,9 @@ func (p *pass) effective(n *news) (rd resolve.Reading, told bool, err error) {
 	}
 	n.asked = true
 	if !p.again[n.name] {
-		return p.rs.Glance(p.ctx, n.name, p.since)
+		return p.rs.Glance(p.ctx, n.name, since)
 	}
-	rd, err = p.rs.Shared(p.ctx, n.name, p.since)
+	rd, err = p.rs.Shared(p.ctx, n.name, since)
 	if errors.Is(err, resolve.ErrHeld) {
 		return rd, false, nil
 	}
@@ -192,7 +210,7 @@ func (p *pass) fetch(ctx context.Context, n *news) error {
 		case !errors.Is(err, store.ErrMissing):
 			return err
 		}
-		ref := n.value.Ref
+		ref, now := n.value.Ref, p.st.Clock()
 		rd, told, err := p.rs.Glance(ctx, n.name, p.st.Tick())
 		if err != nil {
 			return err
@@ -200,7 +218,7 @@ func (p *pass) fetch(ctx context.Context, n *news) error {
 		if n.held = !told; n.held {
 			return nil
 		}
-		if n.learn(p, rd); n.value.Ref == ref {
+		if n.learn(p, rd, now); n.value.Ref == ref {
 			n.err = p.st.LostValue(n.name, n.value)
 			return nil
 		}
@@ -211,7 +229,8 @@ func (p *pass) fetch(ctx context.Context, n *news) error {
 
 // conclusion notes what has become of a cell, and tells it if that is news.
 func (p *pass) conclusion(n *news) error {
-	due := n.finding == lost && n.seen.Writer == n.entry.Writer && !n.entry.Writer.IsZero()
+	due := n.finding == lost && n.seen.Writer == n.entry.Writer && !n.entry.Writer.IsZero() &&
+		n.entry.Expires <= p.now
 	p.moved = p.moved || n.err != nil || !n.held && n.finding != same && !due
 	switch {
 	case n.err != nil:
@@ -221,7 +240,7 @@ func (p *pass) conclusion(n *news) error {
 		p.held[n.name] = true
 		return nil
 	}
-	p.expects(n.entry)
+	p.expects(n.name, n.entry)
 	c := Change{Name: n.name, Entry: n.entry, Old: n.old, was: n.seen.Present}
 	switch {
 	case n.tells && n.value.Kind == cell.External:

@@ -576,4 +576,64 @@ var bugs = []bug{
 		`	if err := tx.Delete(q.jobs, key); err != nil {`,
 		`	if err := error(nil); err != nil {`, "jobs",
 	},
+	{
+		"a position that skips", "internal/follow/read.go",
+		`		for _, x := range some[:n] {
+			if err := p.conclusion(x)`,
+		`		for _, x := range some[:n] {
+			if x.tells && x.err == nil && !x.held && !p.Instant {
+				p.book.saw(x.name, x.entry)
+				p.book.told(x.name)
+			}
+		}
+		for _, x := range some[:n] {
+			if err := p.conclusion(x)`, "range-follow",
+	},
+	{
+		"a change reported from an undecided intent", "internal/follow/read.go",
+		`	v, w := rd.Effective()
+	r := reading`,
+		`	v, w := rd.Cell.Effective(rd.Outcome != cell.Dead)
+	r := reading`, "range-follow",
+	},
+	{
+		"an instant without validation", "internal/follow/pass.go",
+		`p.passes > 1 && !p.moved &&`, `p.passes > 1 &&`, "range-follow",
+	},
+	{
+		"a follower reads through a pending intent", "internal/resolve/conflict.go",
+		`return rd, rd.Final() || rd.readable(), nil`, `return rd, true, nil`, "range-follow",
+	},
+	{
+		"what is held counts as seen", "internal/follow/read.go",
+		`	case n.held:
+		p.held[n.name] = true
+`,
+		`	case n.held:
+`, "range-follow",
+	},
+	{
+		"a follower takes a read before the pass for one of it", "internal/follow/read.go",
+		`	since := p.since
+`, `	since := uint64(0)
+`, "range-follow",
+	},
+	{
+		"a key that was swept away is still there", "internal/follow/compare.go",
+		`	case x.row == nil && e.Present:
+		return lost
+`,
+		`	case x.row == nil && e.Present:
+		return same
+`, "range-follow-sweep",
+	},
+	{
+		"a follower lets a due value stay", "internal/follow/compare.go",
+		`		case e.Expires <= now:
+			return lost
+`,
+		`		case e.Expires <= now:
+			return same
+`, "range-follow-expire",
+	},
 }

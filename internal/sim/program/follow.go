@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -98,7 +99,18 @@ func (x *session) follow(r *baton.Source) {
 	if r.Below(3) == 0 {
 		x.passOn(c)
 	}
-	x.goOn(ctx, c, passes, append(c.options(), strictkv.FollowEvery(every))...)
+	w := whim{
+		passes: passes, leave: cmp.Or(r.Below(3)*r.Below(4), -1),
+		work: time.Duration(r.Below(3)*r.Below(200)) * time.Millisecond,
+	}
+	x.goOn(ctx, c, w, append(c.options(), strictkv.FollowEvery(every))...)
+}
+
+// whim is how a client goes on with a copy: for so many passes, or, unless negative, changes, and
+// how long it works on each.
+type whim struct {
+	passes, leave int
+	work          time.Duration
 }
 
 // passOn writes the Position down, and reads it.
@@ -115,7 +127,7 @@ func (x *session) passOn(c *copied) {
 
 // goOn follows, and records what is seen. It returns what the last pass was.
 func (x *session) goOn(
-	ctx context.Context, c *copied, passes int, o ...strictkv.FollowOption,
+	ctx context.Context, c *copied, w whim, o ...strictkv.FollowOption,
 ) (last strictkv.Pass) {
 	c.since = x.begin("follow")
 	clear(c.block)
@@ -127,11 +139,14 @@ func (x *session) goOn(
 			continue
 		case change.Pass == nil:
 			x.learns(c, change)
-			continue
+			w.leave--
+			_ = x.rt.Sleep(x.ctx, w.work)
+		default:
+			last = *change.Pass
+			x.passed(c, change)
+			w.passes--
 		}
-		last = *change.Pass
-		x.passed(c, change)
-		if passes--; passes == 0 {
+		if w.passes == 0 || w.leave == 0 {
 			break
 		}
 	}
@@ -250,7 +265,7 @@ func (x *session) judgeCopies() {
 		held := int64(1)
 		for try := 0; held > 0 && try < judgeTries; try++ {
 			o := append(c.options(), strictkv.FollowOnce())
-			held = x.goOn(x.ctx, c, 1, o...).Held
+			held = x.goOn(x.ctx, c, whim{passes: 1, leave: -1}, o...).Held
 		}
 		if held > 0 {
 			x.l.Fail("%d keys are held, and nobody writes", held)
