@@ -116,7 +116,7 @@ func (l *Log) Get(key string) (version string, data []byte, size int, ok bool) {
 	p, s := l.index.use(hash)
 	l.mu.Unlock()
 	if s == nil {
-		l.count(&l.stats.Misses)
+		l.count(&l.stats.Misses, 1)
 		return "", nil, 0, false
 	}
 	b := make([]byte, p.bytes())
@@ -127,17 +127,18 @@ func (l *Log) Get(key string) (version string, data []byte, size int, ok bool) {
 		l.damaged(hash, p, err)
 	case got != key: // of the same hash
 	default:
-		l.count(&l.stats.Hits)
+		l.count(&l.stats.Hits, 1)
 		return version, data, len(b), true
 	}
-	l.count(&l.stats.Misses)
+	l.count(&l.stats.Misses, 1)
 	return "", nil, 0, false
 }
 
-func (l *Log) count(n *int64) {
+// count adds n to one of the counters.
+func (l *Log) count(counter *int64, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	*n++
+	*counter += int64(n)
 }
 
 // damaged forgets a record that could not be read, unless it has moved meanwhile.

@@ -24,31 +24,25 @@ type writer struct {
 // is known any more, and lets the disk alone for a while.
 func (w *writer) write(batch []*record) {
 	if w.broken || w.l.rt.Now().Before(w.until) {
-		w.drop(len(batch))
+		w.l.count(&w.l.stats.Dropped, len(batch))
 		return
 	}
 	err := w.append(batch)
 	if err == nil {
 		return
 	}
-	w.drop(len(batch))
+	w.l.count(&w.l.stats.Dropped, len(batch))
 	w.l.log.Warn("the disk cache can't be written", "pause", quiet, "err", err)
 	w.until = w.l.rt.Now().Add(quiet)
 	w.buf, w.placed = nil, nil
 	if s := w.active; s != nil {
 		w.active = nil
-		w.l.count(&w.l.stats.Discarded)
+		w.l.count(&w.l.stats.Discarded, 1)
 		if err := w.discard(s); err != nil {
 			w.l.log.Warn("the disk cache stops writing: a file can't be removed", "err", err)
 			w.broken = true
 		}
 	}
-}
-
-func (w *writer) drop(n int) {
-	w.l.mu.Lock()
-	defer w.l.mu.Unlock()
-	w.l.stats.Dropped += int64(n)
 }
 
 func (w *writer) append(batch []*record) error {
