@@ -10,8 +10,11 @@ import (
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
-// DiskSizeMin is the smallest size of a cache's disk, in bytes.
-const DiskSizeMin = recordlog.SizeMin
+// DiskSizeMin and DiskSizeMax are the smallest and the largest size of a cache's disk, in bytes.
+const (
+	DiskSizeMin = recordlog.SizeMin
+	DiskSizeMax = recordlog.SizeMax
+)
 
 // ErrInUse: another process has the directory open, or this one has opened it twice. Handles of
 // one process share one Cache. Don't retry before it is closed.
@@ -39,7 +42,7 @@ func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.log.Logger
 
 // Open returns a cache that keeps cells and external values on disk as well, for the next start:
 // in files of the directory, which is made if it is not there, of at most size bytes together,
-// DiskSizeMin or more. What is larger than an eighth of that is not kept. Files of other names in
+// DiskSizeMin to DiskSizeMax. What is larger than an eighth of that is not kept. Files of other names in
 // the directory are left alone; what is damaged of its own is begun anew.
 //
 // A strong read of what memory does not have, and the disk does, costs a request that asks
@@ -65,9 +68,9 @@ func Open(dir string, size int64, opts ...Option) (*Cache, error) {
 		}
 		opt(&s)
 	}
-	if size < DiskSizeMin {
-		return nil, fmt.Errorf("open cache %q: %d bytes, want %d or more: %w",
-			dir, size, DiskSizeMin, backend.ErrInvalid)
+	if size < DiskSizeMin || size > DiskSizeMax {
+		return nil, fmt.Errorf("open cache %q: %d bytes, want %d to %d: %w",
+			dir, size, int64(DiskSizeMin), int64(DiskSizeMax), backend.ErrInvalid)
 	}
 	d, err := recordlog.OpenDir(dir)
 	if err != nil {

@@ -192,7 +192,12 @@ func (s *Store) Read(ctx context.Context, name string) (Snapshot, error) {
 	if !cached {
 		known, _ = s.cache.Recall(name)
 	}
-	return s.read(ctx, name, known, cached)
+	seen, err := s.read(ctx, name, known, cached)
+	if !cached && known.Version != "" && errors.Is(err, backend.ErrInvalid) {
+		// Its form is another store's, from which the objects were copied here.
+		return s.Fetch(ctx, name)
+	}
+	return seen, err
 }
 
 // Fetch reads a cell's bytes, whatever the cache remembers.
