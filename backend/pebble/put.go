@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/strictkv/strictkv/backend"
 )
 
@@ -83,8 +81,11 @@ func (b *Backend) replace(
 		return at, b.answered(ctx, name, err)
 	}
 	b.recent.forget(hash, name)
-	w, at, err := b.effect(name, r, old)
+	one := [1]change{{name: name, hash: hash, record: r, old: old}}
+	w, ended, err := b.effect(one[:])
+	at.Time = ended
 	if err == nil && r != nil {
+		at.Version = r.version.text()
 		b.recent.keep(hash, name, r.state())
 	}
 	lock.Unlock()
@@ -133,85 +134,4 @@ func (b *Backend) holds(hash uint64, name string, c backend.Condition) (*content
 		return nil, backend.ErrPrecondition
 	}
 	return s.file, nil
-}
-
-// effect puts a record into force, or removes it, for others to see. If it is held up in the
-// very moment, so that the object looks older than it is, it is written once more. The name is
-// locked, and old is the file that goes.
-func (b *Backend) effect(name string, r *record, old *content) (*write, backend.Stamp, error) {
-	for {
-		var at backend.Stamp
-		if r != nil {
-			r.version, r.modified = b.next(), b.now()
-			at.Version = r.version.text()
-		}
-		w := b.write(name)
-		w.fill(r, old)
-		w.apply()
-		at.Time = b.now()
-		if r == nil || at.Time.Sub(r.modified).Abs() <= stampMax {
-			return w, at, nil
-		}
-		if err := w.wait(); err != nil {
-			return nil, at, err
-		}
-	}
-}
-
-// write is a batch for the engine on its way to the disk.
-type write struct {
-	b      *Backend
-	name   string
-	batch  *pebble.Batch
-	flight *flight // nil: nobody waits for the disk
-	err    error   // of apply
-}
-
-func (b *Backend) write(name string) *write {
-	return &write{b: b, name: name, batch: b.db.NewBatch()}
-}
-
-// fill notes what is to become of the object, and of files.
-func (w *write) fill(r *record, old *content) {
-	if old != nil {
-		_ = w.batch.Delete(fileKey(old.id), nil)
-	}
-	if r == nil {
-		_ = w.batch.Delete(objectKey(w.name), nil)
-		return
-	}
-	op := w.batch.SetDeferred(1+len(w.name), r.length())
-	op.Key[0] = keyObject
-	copy(op.Key[1:], w.name)
-	r.put(op.Value)
-	_ = op.Finish() // Batches in memory do not fail.
-	if r.kind == kindFile {
-		_ = w.batch.Set(fileKey(r.file.id), nil, nil)
-	}
-}
-
-// apply lets the write take effect. Who has called it must call wait.
-func (w *write) apply() {
-	if w.b.files.sync {
-		w.flight = w.b.flight.start(w.name)
-		w.err = w.b.db.ApplyNoSyncWait(w.batch, pebble.Sync)
-		return
-	}
-	w.err = w.b.db.Apply(w.batch, pebble.NoSync)
-}
-
-// wait waits until the disk has the write, if it is to.
-func (w *write) wait() error {
-	err := w.err
-	if w.flight != nil {
-		if err == nil {
-			err = w.batch.SyncWait()
-		}
-		w.b.flight.land(w.name, w.flight, err)
-	}
-	if err != nil {
-		w.b.broken.CompareAndSwap(nil, &err)
-		return err // The engine may have the batch still.
-	}
-	return w.batch.Close()
 }

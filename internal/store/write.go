@@ -45,6 +45,14 @@ func (s *Store) Prepare(at Snapshot, next *cell.Cell) *Write {
 	return &Write{At: at, Next: next, data: cell.Encode(next, s.rt.Entropy())}
 }
 
+// condition holds while the cell is at what the write replaces.
+func (w *Write) condition() backend.Condition {
+	if w.At.Version == "" {
+		return backend.IfAbsent()
+	}
+	return backend.IfVersion(w.At.Version)
+}
+
 // SendsOnce reports whether a refusal is no echo for certain: nobody on the way to the store
 // can have sent the write twice.
 func (s *Store) SendsOnce() bool { return s.backend.Capabilities().SendsOnce }
@@ -52,10 +60,7 @@ func (s *Store) SendsOnce() bool { return s.backend.Capabilities().SendsOnce }
 // Send sends the write, again while it certainly was not applied. If it was
 // Applied, the snapshot is the cell's new state; otherwise the error tells why.
 func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
-	cond := backend.IfAbsent()
-	if w.At.Version != "" {
-		cond = backend.IfVersion(w.At.Version)
-	}
+	cond := w.condition()
 	e := cache.Entry{Cell: w.Next, Size: len(w.data), Wrote: true, Replaces: w.At.Version}
 	result := NotApplied
 	var cause error
