@@ -8,12 +8,12 @@ import (
 	"github.com/strictkv/strictkv/backend"
 )
 
-// batchMax is how many bytes of data are written at once: half of what a table in memory holds.
+// batchMax is how many bytes of data are written at once: so many are in memory twice meanwhile.
 const batchMax = 16 << 20
 
 var _ backend.Batcher = (*Backend)(nil)
 
-// BatchMax implements backend.Batcher.
+// BatchMax implements backend.Batcher: 16 MiB.
 func (*Backend) BatchMax() int { return batchMax }
 
 // PutAll implements backend.Batcher. It keeps no data. What it writes is a part of the log or of

@@ -168,7 +168,8 @@ func (a *attempt) ended(r Result) {
 		return
 	}
 	seen := observe.Attempt{
-		Protocol: observe.Direct + observe.Protocol(a.plan.Kind()), Keys: len(a.members), Err: r.Err,
+		Protocol: observe.Direct + observe.Protocol(a.plan.Kind()), Keys: len(a.members),
+		Err: r.Err,
 	}
 	switch r.Outcome {
 	case Committed:

@@ -22,6 +22,8 @@ const (
 	batch
 )
 
+var kinds = [...]string{"get", "put", "del", "list", "batch"}
+
 // call is one request to the store. It parks twice at most: until it takes effect, and
 // until its answer arrives.
 type call struct {

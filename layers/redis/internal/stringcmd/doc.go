@@ -27,7 +27,10 @@ func Commands() []command.Command {
 		one("getset", 3, fast, getset),
 		one("getdel", 2, command.Write|command.Fast, getdel),
 		one("getex", -2, command.Write|command.Fast, getex),
-		{Name: "mget", Arity: -2, Flags: read &^ command.Single, First: 1, Last: -1, Step: 1, Run: mget},
+		{
+			Name: "mget", Arity: -2, Flags: read &^ command.Single, First: 1, Last: -1, Step: 1,
+			Run: mget,
+		},
 		{Name: "mset", Arity: -3, Flags: write, First: 1, Last: -1, Step: 2, Run: mset},
 		{Name: "msetnx", Arity: -3, Flags: write, First: 1, Last: -1, Step: 2, Run: msetnx},
 		one("append", 3, fast, appendTo),
