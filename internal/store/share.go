@@ -89,3 +89,19 @@ func (f *flights) leave(name string, x *flight) {
 		done.Set()
 	}
 }
+
+// Wave calls f(0) to f(n-1), each of which reads, waits for all, and returns the error of the
+// lowest index that failed: at the same time, unless the store answers a read as soon as a
+// goroutine would have begun.
+func (s *Store) Wave(n int, f func(i int) error) error {
+	if !s.near {
+		return seam.Each(s.rt, n, f)
+	}
+	var first error
+	for i := range n {
+		if err := f(i); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}

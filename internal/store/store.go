@@ -101,6 +101,8 @@ type Options struct {
 type Store struct {
 	bounds  Requests
 	backend backend.Backend
+	batcher backend.Batcher // the backend, if it is one
+	near    bool            // what its Capabilities say
 	rt      seam.Runtime
 	cache   *cache.Space
 	prefix  string
