@@ -16,7 +16,7 @@ var usersPackages = []string{
 	".", "cache", "backend/azure", "backend/bucketurl", "backend/folder", "backend/gcs",
 	"backend/memory", "backend/pebble", "backend/pebble/pebbleurl", "backend/s3", "layers/otelkv",
 	"layers/queue", "layers/tuple", "layers/typed", "layers/redis", "layers/backup",
-	"layers/snapshot",
+	"layers/snapshot", "layers/replica",
 	"layers/typed/cbor", "layers/typed/protobuf",
 }
 

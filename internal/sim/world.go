@@ -113,9 +113,9 @@ func newParams(cfg Config) params {
 	p.inline = []int{0, 5, 6, 1 << 20, 1 << 20, 1 << 20}[values.Below(6)]
 	declares := baton.Derive(cfg.Seed, 10)
 	p.once, p.clones = declares.Below(2) == 0, declares.Below(8) == 0
-	disk := baton.Derive(cfg.Seed, 15)
+	disk := baton.Derive(cfg.Seed, 17)
 	p.disk = disk.Below(4) == 0
-	batches := baton.Derive(cfg.Seed, 16)
+	batches := baton.Derive(cfg.Seed, 18)
 	p.batches = p.once && batches.Below(4) == 0
 	if pages := baton.Derive(cfg.Seed, 9); program.Scans(cfg.Workload) {
 		p.pageMax = []int{0, 0, 1, 2, 3, 5}[pages.Below(6)]

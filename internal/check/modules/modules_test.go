@@ -68,7 +68,7 @@ func TestNested(t *testing.T) {
 	assert.Equal(t,
 		[]string{
 			"backend/pebble", "benchmarks", "cmd/strictkv", "layers/backup", "layers/otelkv",
-			"layers/typed/cbor",
+			"layers/replica", "layers/typed/cbor",
 		}, modules)
 	if raced.Enabled() {
 		return // .ci/run looks for races in each module by itself
