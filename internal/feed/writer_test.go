@@ -203,13 +203,21 @@ func TestAStoreThatAsksForAPauseGetsIt(t *testing.T) {
 func TestAnOutageCostsFewRequests(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.client()
-		c.SetOutage(true)
+		out := true
+		c.Every(func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
+			if a != nil && out {
+				a.Err = backend.ErrUnavailable
+				w.Remove(w.objects()[0])
+			}
+		})
 		for range 3600 {
 			c.Note([]string{"=a"})
 			pass(time.Second)
 		}
-		assert.Less(t, len(c.Sent("", "")), 80)
-		c.SetOutage(false)
+		sent := len(c.Sent("", ""))
+		assert.Greater(t, sent, 60, "it goes on trying")
+		assert.Less(t, sent, 70)
+		out = false
 		pass(2 * time.Minute)
 		assert.EqualValues(t, 1, c.Written())
 	})
@@ -242,9 +250,12 @@ func TestTooManyNamesForOneObject(t *testing.T) {
 		for i := range namesMax + 10 {
 			c.Note([]string{fmt.Sprintf("=%05d", i)})
 		}
-		pass(2 * time.Second)
+		c.SetOutage(true)
+		pass(time.Second)
+		c.SetOutage(false)
+		pass(time.Minute)
 		h := r.next()
-		assert.True(t, h.Missed)
+		assert.True(t, h.Missed, "although the first try has failed")
 		assert.Len(t, h.Names, namesMax+1)
 		c.Note([]string{"=b"})
 		pass(2 * time.Second)
