@@ -42,7 +42,7 @@ func goals(s settings) []goal {
 		}},
 		{bare, []target.Target{
 			target.Least(without, "writes/s", 950),
-			target.Most(without, "lag p50, ms", 5000), target.Most(without, "lag p99, ms", 10_000),
+			target.Most(without, "lag p50, ms", 8000), target.Most(without, "lag p99, ms", 15_000),
 			target.Most(without, "lists/s of a follower", 200),
 			target.Most(without, "gets/s of a follower", 1100),
 		}},
