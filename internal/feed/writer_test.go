@@ -68,7 +68,7 @@ func TestAWriterRemovesItsObjects(t *testing.T) {
 		pass(3 * time.Second)
 		assert.Empty(t, w.objects(), "although nothing is noted any more")
 		assert.False(t, c.working, "and there is no goroutine left")
-		assert.Equal(t, puts, len(c.Sent(faulty.Delete, "")))
+		assert.Len(t, c.Sent(faulty.Delete, ""), puts)
 	})
 }
 
