@@ -167,9 +167,12 @@ func (a *attempt) ended(r Result) {
 	if o == nil {
 		return
 	}
+	kind := a.kind
+	if a.batched {
+		kind = a.plan.Kind()
+	}
 	seen := observe.Attempt{
-		Protocol: observe.Direct + observe.Protocol(a.plan.Kind()), Keys: len(a.members),
-		Err: r.Err,
+		Protocol: observe.Direct + observe.Protocol(kind), Keys: len(a.members), Err: r.Err,
 	}
 	switch r.Outcome {
 	case Committed:
