@@ -273,6 +273,6 @@ func TestSlowDisk(t *testing.T) {
 	l.Flush()
 	assert.GreaterOrEqual(t, dropped, int64(n-2*waitingMax/size))
 	assert.Less(t, dropped, int64(n-waitingMax/size/2))
-	assert.EqualValues(t, n-dropped, l.Stats().Records)
+	assert.Equal(t, n-dropped, l.Stats().Records)
 	require.NoError(t, l.Close())
 }
