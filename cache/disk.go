@@ -42,8 +42,8 @@ func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.log.Logger
 
 // Open returns a cache that keeps cells and external values on disk as well, for the next start:
 // in files of the directory, which is made if it is not there, of at most size bytes together,
-// DiskSizeMin to DiskSizeMax. What is larger than an eighth of that is not kept. Files of other names in
-// the directory are left alone; what is damaged of its own is begun anew.
+// from DiskSizeMin to DiskSizeMax. What is larger than an eighth of that is not kept. Files of
+// other names in the directory are left alone; what is damaged of its own is begun anew.
 //
 // A strong read of what memory does not have, and the disk does, costs a request that asks
 // whether it has changed, and a read of the disk; an external value, which never changes, costs
