@@ -52,8 +52,8 @@ func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.log.Logger
 // the background: nothing waits for that, and where the disk is too slow, too full or broken it
 // is not kept.
 //
-// Memory holds some 50 bytes for each cell on disk beside its own size, and 64 MiB at most of what
-// waits to be written.
+// Memory holds some 50 bytes for each cell on disk beside its own size, and what waits to be
+// written: 64 MiB at most, or two values where they are larger than half of that.
 //
 // The files hold values in clear, readable by the user who runs the process. One process at a
 // time uses a directory, and the error matches ErrInUse for others. It matches backend.ErrInvalid
