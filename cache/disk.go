@@ -42,8 +42,8 @@ func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.log.Logger
 
 // Open returns a cache that keeps cells and external values on disk as well, for the next start:
 // in files of the directory, which is made if it is not there, of at most size bytes together,
-// DiskSizeMin to DiskSizeMax. What is larger than an eighth of that is not kept. Files of other names in
-// the directory are left alone; what is damaged of its own is begun anew.
+// from DiskSizeMin to DiskSizeMax. What is larger than an eighth of that is not kept. Files of
+// other names in the directory are left alone; what is damaged of its own is begun anew.
 //
 // A strong read of what memory does not have, and the disk does, costs a request that asks
 // whether it has changed, and a read of the disk; an external value, which never changes, costs
@@ -52,8 +52,8 @@ func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.log.Logger
 // the background: nothing waits for that, and where the disk is too slow, too full or broken it
 // is not kept.
 //
-// Memory holds some 50 bytes for each cell on disk beside its own size, and 64 MiB at most of what
-// waits to be written.
+// Memory holds some 50 bytes for each cell on disk beside its own size, and what waits to be
+// written: 64 MiB at most, or two values where they are larger than half of that.
 //
 // The files hold values in clear, readable by the user who runs the process. One process at a
 // time uses a directory, and the error matches ErrInUse for others. It matches backend.ErrInvalid

@@ -323,3 +323,35 @@ func TestRemovedUnderneath(t *testing.T) {
 	assert.Positive(t, db.Stats().DiskHits)
 	done()
 }
+
+// After a restart a follower that begins anew costs its listing.
+func TestFollowAfterRestart(t *testing.T) {
+	const n = 50
+	b, dir := memory.New(), t.TempDir()
+	db, _, done := process(t, b, dir)
+	write(t, db, keys(n), 1, 900)
+	done()
+	other, err := strictkv.Open(t.Context(), "db", b)
+	require.NoError(t, err)
+	write(t, other, keys(1), 2, 900)
+	require.NoError(t, other.Close(t.Context()))
+
+	db, _, done = process(t, b, dir)
+	before, got := db.Stats(), map[string][]byte{}
+	all := db.Collection([]byte("c")).Follow(
+		t.Context(), strictkv.Position{}, strictkv.FollowOnce())
+	for change, err := range all {
+		require.NoError(t, err)
+		if change.Pass == nil {
+			got[string(change.Key)] = change.Value
+		}
+	}
+	require.Len(t, got, n)
+	for i, key := range keys(n) {
+		require.Equal(t, value(key, 1+max(1-i, 0), 900), got[string(key)])
+	}
+	s := db.Stats().Sub(before)
+	assert.EqualValues(t, 1, s.Gets)
+	assert.EqualValues(t, n-1, s.DiskHits)
+	done()
+}

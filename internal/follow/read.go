@@ -144,6 +144,8 @@ func (p *pass) effective(n *news, again bool) (rd resolve.Reading, told bool, er
 			if in := s.Cell.Intent; rd.Final() || in.Action == cell.Lock {
 				return rd, true, nil
 			}
+		} else if rd, ok := p.rs.Kept(n.name, n.row.Version, n.row.asked); ok {
+			return rd, true, nil
 		}
 	}
 	n.asked = true

@@ -1,8 +1,11 @@
 package recordlog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -124,7 +127,8 @@ func TestEveryFlippedByteOfAnOldSegment(t *testing.T) {
 // Damage that comes while the log is open is a miss.
 func TestDamagedUnderneath(t *testing.T) {
 	d := small(t, 1)
-	l := open(t, d, Options{})
+	var log bytes.Buffer
+	l := open(t, d, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for at := range d.files[segmentName(1)].b {
 		d.files[segmentName(1)].b[at] ^= 1
 	}
@@ -134,6 +138,7 @@ func TestDamagedUnderneath(t *testing.T) {
 	}
 	assert.EqualValues(t, records, l.Stats().Damaged)
 	assert.Zero(t, l.Stats().Records)
+	assert.Equal(t, 1, strings.Count(log.String(), "level=WARN"), "one a minute: %s", &log)
 	require.NoError(t, l.Close())
 }
 
@@ -273,6 +278,6 @@ func TestSlowDisk(t *testing.T) {
 	l.Flush()
 	assert.GreaterOrEqual(t, dropped, int64(n-2*waitingMax/size))
 	assert.Less(t, dropped, int64(n-waitingMax/size/2))
-	assert.EqualValues(t, n-dropped, l.Stats().Records)
+	assert.Equal(t, n-dropped, l.Stats().Records)
 	require.NoError(t, l.Close())
 }

@@ -35,7 +35,8 @@ const (
 	// waitingMax is how many bytes of records wait to be written at most, but for one that is
 	// larger; as many again are being written.
 	waitingMax = 32 << 20
-	// quiet is how long nothing is written after a write has failed.
+	// quiet is how long nothing is written after a write has failed, and how far apart warnings
+	// of damaged records are.
 	quiet = time.Minute
 )
 
@@ -91,6 +92,7 @@ type Log struct {
 	writing bool               // a goroutine does
 	idle    seam.Event         // set when it ends; nil if nobody waits
 	closed  bool
+	told    time.Time // until then no more damage is logged
 	stats   Stats
 }
 
@@ -150,12 +152,16 @@ func (l *Log) damaged(hash uint64, at place, err error) {
 	l.mu.Lock()
 	now := l.index.places[hash]
 	still := !l.closed && now.segment == at.segment && now.offset == at.offset
+	tell := still && !l.rt.Now().Before(l.told)
 	if still {
 		l.index.remove(hash)
 		l.stats.Damaged++
 	}
+	if tell {
+		l.told = l.rt.Now().Add(quiet)
+	}
 	l.mu.Unlock()
-	if still {
+	if tell {
 		l.log.Warn("a record of the disk cache is damaged", "segment", segmentName(at.segment),
 			"offset", at.offset, "err", err)
 	}
