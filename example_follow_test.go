@@ -102,8 +102,9 @@ func ExampleFollowCollections() {
 	must(a.Write(ctx, []byte("k"), []byte("1")))
 	must(b.Write(ctx, []byte("k"), []byte("2")))
 	must(db.Collection([]byte("c")).Write(ctx, []byte("k"), []byte("3")))
-	for c := range db.Follow(ctx, strictkv.Position{}, strictkv.FollowOnce(),
+	for c, err := range db.Follow(ctx, strictkv.Position{}, strictkv.FollowOnce(),
 		strictkv.FollowCollections(a, b)) {
+		must(err)
 		if c.Pass == nil {
 			fmt.Printf("%s %s\n", c.Key, c.Value)
 		}
@@ -155,7 +156,8 @@ func ExampleFollowRange() {
 	must(c.Write(ctx, []byte("alice/1"), []byte("hello")))
 	must(c.Write(ctx, []byte("bob/1"), []byte("hi")))
 	alices := strictkv.FollowRange(strictkv.Prefix([]byte("alice/")))
-	for change := range c.Follow(ctx, strictkv.Position{}, alices, strictkv.FollowOnce()) {
+	for change, err := range c.Follow(ctx, strictkv.Position{}, alices, strictkv.FollowOnce()) {
+		must(err)
 		if change.Pass == nil {
 			fmt.Printf("%s\n", change.Key)
 		}
@@ -238,7 +240,8 @@ func ExamplePosition_MarshalBinary() {
 	c := db.Collection([]byte("c"))
 	must(c.Write(ctx, []byte("k"), []byte("v")))
 	var at strictkv.Position
-	for change := range c.Follow(ctx, at, strictkv.FollowOnce()) {
+	for change, err := range c.Follow(ctx, at, strictkv.FollowOnce()) {
+		must(err)
 		at = change.Position
 	}
 	data, err := at.MarshalBinary()
@@ -246,7 +249,8 @@ func ExamplePosition_MarshalBinary() {
 
 	var again strictkv.Position
 	must(again.UnmarshalBinary(data))
-	for change := range c.Follow(ctx, again, strictkv.FollowOnce()) {
+	for change, err := range c.Follow(ctx, again, strictkv.FollowOnce()) {
+		must(err)
 		fmt.Println("nothing new:", change.Pass != nil)
 	}
 	// Output: nothing new: true

@@ -207,7 +207,8 @@ func TestFollowRefusesWhatCantBe(t *testing.T) {
 	other, d := openDB(t, memory.New())
 	require.NoError(t, d.Write(t.Context(), []byte("k"), []byte("v")))
 	var foreign strictkv.Position
-	for change := range d.Follow(t.Context(), foreign, strictkv.FollowOnce()) {
+	for change, err := range d.Follow(t.Context(), foreign, strictkv.FollowOnce()) {
+		require.NoError(t, err)
 		foreign = change.Position
 	}
 	_ = other

@@ -2,6 +2,7 @@ package strictkv_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/backend/simulated"
+	"github.com/strictkv/strictkv/internal/seam"
 )
 
 // shaky is a store that is out of reach for a while.
@@ -154,6 +157,53 @@ func TestFollowKnowsTheOldValue(t *testing.T) {
 		if change.Pass == nil {
 			assert.Equal(t, "2", string(change.Value))
 			assert.Equal(t, "1", string(change.Old))
+			r.at = change.Position
 		}
 	}
+	require.NoError(t, writer.Delete(t.Context(), []byte("k")))
+	for change, err := range c.Follow(t.Context(), r.at, strictkv.FollowOnce()) {
+		require.NoError(t, err)
+		if change.Pass == nil {
+			assert.True(t, change.Deleted)
+			assert.Equal(t, "2", string(change.Old))
+		}
+	}
+}
+
+// A handle that writes all the time, and is looked at for that, still sees what others write.
+func TestFollowIsNotStarvedByItsOwnHandle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memory.New()
+		_, other := openDB(t, mem)
+		_, c := openDB(t, simulated.New(mem, seam.Real(),
+			simulated.Constant(20*time.Millisecond)))
+		ctx, cancel := context.WithCancel(t.Context())
+		var busy sync.WaitGroup
+		for i := range 50 {
+			busy.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				for ctx.Err() == nil {
+					_ = c.Write(ctx, []byte{'a', byte(i)}, nil)
+				}
+			})
+		}
+		var written time.Time
+		for change, err := range c.Follow(ctx, strictkv.Position{}) {
+			require.NoError(t, err)
+			if change.Pass != nil && written.IsZero() {
+				written = time.Now()
+				require.NoError(t, other.Write(ctx, []byte("k"), nil))
+			}
+			if string(change.Key) == "k" {
+				break
+			}
+			if time.Since(written) > time.Minute && !written.IsZero() {
+				t.Error("it is not seen")
+				break
+			}
+		}
+		assert.Less(t, time.Since(written), 2*strictkv.DefaultFollowEvery)
+		cancel()
+		busy.Wait()
+	})
 }

@@ -141,7 +141,9 @@ func TestCompareVisitsAllNames(t *testing.T) {
 			if where&4 > 0 {
 				rows = append(rows, Row{Name: name})
 				listed[name] = true
-				want[name] = want[name] // be it none
+				if _, seen := want[name]; !seen {
+					want[name] = Entry{}
+				}
 			}
 		}
 		b.base = base

@@ -68,7 +68,7 @@ func (p *pass) read(some []*news) error {
 		if n.finding == doubtful {
 			doubts = append(doubts, n)
 		} else {
-			n.entry = n.absent()
+			n.entry, n.old = n.absent(), p.old(n.name, n.seen)
 		}
 	}
 	err := seam.Each(p.rt, len(doubts), func(i int) error { return p.readOne(doubts[i]) })
