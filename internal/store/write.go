@@ -188,11 +188,13 @@ func (s *Store) SendAll(
 	settled := s.Tick()
 	seen = make([]Snapshot, len(writes))
 	for i, w := range writes {
-		seen[i] = s.applied(w.At.Name, cache.Entry{
+		e := cache.Entry{
 			Cell: w.Next, Size: len(w.data), Wrote: true, Replaces: w.At.Version,
 			Version: made[i].Version, Proved: proved, Settled: settled,
 			Until: at.sent, Since: at.came,
-		}, made[i].Time)
+		}
+		s.cache.Keep(w.At.Name, e, w.data)
+		seen[i] = s.applied(w.At.Name, e, made[i].Time)
 		if !w.At.Until.IsZero() {
 			s.churn.observe(at.sent.Sub(w.At.Until), false)
 		}
