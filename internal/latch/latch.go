@@ -27,7 +27,7 @@ const (
 	// CellsMax is how many cells a shared latch writes, where each costs requests of its own, and
 	// CellsTogetherMax where one request writes them all.
 	CellsMax         = 64
-	CellsTogetherMax = 640
+	CellsTogetherMax = 96
 )
 
 // Queue orders the latches of one handle. W is what a waiter is to its owner; it must be
