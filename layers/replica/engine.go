@@ -68,11 +68,17 @@ func openEngine(dir string, o Options, damaged func(error)) (*engine, error) {
 	p := &pebble.Options{
 		FS: o.disk, Logger: silent{}, Cache: cache, MemTableSize: memTable,
 		FormatMajorVersion: pebble.FormatValueSeparation,
-		EventListener: &pebble.EventListener{BackgroundError: func(err error) {
-			if isDamage(err) {
-				damaged(err)
-			}
-		}},
+		EventListener: &pebble.EventListener{
+			// Without this the engine ends the process.
+			DataCorruption: func(i pebble.DataCorruptionInfo) {
+				damaged(fmt.Errorf("%w: %w", errDamage, i.Details))
+			},
+			BackgroundError: func(err error) {
+				if err = ofEngine(err); errors.Is(err, errDamage) {
+					damaged(err)
+				}
+			},
+		},
 	}
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(bitsPerKey)
@@ -96,7 +102,7 @@ func openEngine(dir string, o Options, damaged func(error)) (*engine, error) {
 func opened(open func() (*pebble.DB, error)) (db *pebble.DB, err error) {
 	defer func() {
 		if why := recover(); why != nil {
-			err = fmt.Errorf("%w: %v", pebble.ErrCorruption, why)
+			err = fmt.Errorf("%w: %v", errDamage, why)
 		}
 	}()
 	return open()
@@ -115,13 +121,15 @@ func unreadable(err error) error {
 	if refused || errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", pebble.ErrCorruption, err)
+	return fmt.Errorf("%w: %w", errDamage, err)
 }
 
-// isDamage reports whether an error says that the copy is damaged.
-func isDamage(err error) bool {
-	return errors.Is(err, pebble.ErrCorruption) || errors.Is(err, errRecord) ||
-		errors.Is(err, errOther)
+// ofEngine makes an error of the engine one of damage, if it says so.
+func ofEngine(err error) error {
+	if err != nil && (pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist)) {
+		return fmt.Errorf("%w: %w", errDamage, err)
+	}
+	return err
 }
 
 func (e *engine) get(key []byte, use func([]byte) error) error {
@@ -135,7 +143,7 @@ func got(value []byte, closer io.Closer, err error) func(func([]byte) error) err
 			return errAbsent
 		}
 		if err != nil {
-			return err
+			return ofEngine(err)
 		}
 		return errors.Join(use(value), closer.Close())
 	}
@@ -173,7 +181,7 @@ func (e *engine) commit(b *batch, durable bool) error {
 	if durable {
 		sync = pebble.Sync
 	}
-	return p.Commit(sync)
+	return ofEngine(p.Commit(sync))
 }
 
 func (e *engine) close() error { return e.db.Close() }
@@ -194,18 +202,22 @@ type position struct{ i *pebble.Iterator }
 
 func newPosition(i *pebble.Iterator, err error) (cursor, error) {
 	if err != nil {
-		return nil, err
+		return nil, ofEngine(err)
 	}
 	return position{i}, nil
 }
 
-func (p position) first() bool            { return p.i.First() }
-func (p position) last() bool             { return p.i.Last() }
-func (p position) next() bool             { return p.i.Next() }
-func (p position) prev() bool             { return p.i.Prev() }
-func (p position) key() []byte            { return p.i.Key() }
-func (p position) value() ([]byte, error) { return p.i.ValueAndErr() }
-func (p position) close() error           { return errors.Join(p.i.Error(), p.i.Close()) }
+func (p position) first() bool  { return p.i.First() }
+func (p position) last() bool   { return p.i.Last() }
+func (p position) next() bool   { return p.i.Next() }
+func (p position) prev() bool   { return p.i.Prev() }
+func (p position) key() []byte  { return p.i.Key() }
+func (p position) close() error { return ofEngine(p.i.Close()) } // of the steps, too
+
+func (p position) value() ([]byte, error) {
+	b, err := p.i.ValueAndErr()
+	return b, ofEngine(err)
+}
 
 // silent takes what the engine says: it tries again what it does in the background.
 type silent struct{}

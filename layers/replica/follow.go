@@ -10,6 +10,9 @@ import (
 	"github.com/strictkv/strictkv"
 )
 
+// retryEvery is the pause before following begins anew that the copy has ended.
+const retryEvery = time.Second
+
 // run follows until ctx ends, or the handle is closed.
 func (r *Replica) run(ctx context.Context) {
 	defer close(r.ended)
@@ -18,8 +21,10 @@ func (r *Replica) run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case isDamage(err):
-			err = r.rebuild(err)
+		case errors.Is(err, errDamage):
+			if err = r.rebuild(err); err == nil {
+				continue
+			}
 		case r.store != nil:
 			err = errors.Join(err, r.renew())
 		}
@@ -30,7 +35,7 @@ func (r *Replica) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(r.o.Every):
+		case <-time.After(retryEvery):
 		}
 	}
 }
@@ -62,7 +67,7 @@ func (r *Replica) follow(ctx context.Context) error {
 	f := following{Replica: r}
 	opts := []strictkv.FollowOption{
 		strictkv.FollowSeen(&f), strictkv.FollowCollections(r.byOrder...),
-		strictkv.FollowEvery(r.o.Every),
+		strictkv.FollowEvery(r.o.Every), strictkv.FollowFullEvery(r.o.FullEvery),
 	}
 	if r.o.Mode == Instant {
 		opts = append(opts, strictkv.FollowInstant())

@@ -43,9 +43,11 @@ type Options struct {
 	Collections []*strictkv.Collection
 	// Mode is PerKey or Instant.
 	Mode Mode
-	// Every is the pause between two passes over the database: strictkv.DefaultFollowEvery if it
-	// is not positive. A pass costs a list request for each 1000 keys.
-	Every time.Duration
+	// Every is the pause between two passes over the database, as of strictkv.FollowEvery: 5 s if
+	// it is not positive. A pass costs a list request for each 1000 keys. If the handle has
+	// strictkv.WithFeed, it is the pause between two looks at what others tell there, 1 s if it is
+	// not positive, and FullEvery that between passes, as of strictkv.FollowFullEvery.
+	Every, FullEvery time.Duration
 	// LogMax is how many changes are kept for Changes, and somewhat more: DefaultLogMax if it is
 	// 0.
 	LogMax int
@@ -97,9 +99,6 @@ func (o Options) prepared(db *strictkv.DB) (Options, error) {
 		}
 	}
 	o.Collections = slices.Clone(o.Collections)
-	if o.Every <= 0 {
-		o.Every = strictkv.DefaultFollowEvery
-	}
 	if o.LogMax == 0 {
 		o.LogMax = DefaultLogMax
 	}

@@ -132,7 +132,7 @@ func (v *View) failed(step string, key []byte, err error) error {
 	switch {
 	case errors.Is(err, errAbsent):
 		return fmt.Errorf("%s %q: %w", step, key, strictkv.ErrNotFound)
-	case isDamage(err):
+	case errors.Is(err, errDamage):
 		v.s.r.noticed(err)
 		return fmt.Errorf("%s %q: %w: %w", step, key, ErrNotReady, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
@@ -45,7 +44,7 @@ const (
 	flagDeleted = 1 // of an entry
 )
 
-var errRecord = errors.New("a record is not what one can be")
+var errRecord = fmt.Errorf("%w: a record is not what one can be", errDamage)
 
 // cellKey is the key of a record, or of its large value, appended to b.
 func cellKey(b []byte, kind byte, collection int, key []byte) []byte {

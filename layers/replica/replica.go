@@ -155,7 +155,7 @@ func identity(ctx context.Context, c *strictkv.Collection) ([]byte, error) {
 // openStore opens the copy, or makes a new one of what is there.
 func (r *Replica) openStore() error {
 	err := r.load()
-	if !isDamage(err) {
+	if !errors.Is(err, errDamage) {
 		return err
 	}
 	r.tellRebuild(err)
@@ -177,8 +177,8 @@ func (r *Replica) tellRebuild(why error) {
 }
 
 // errOther says that the copy is of something else.
-var errOther = errors.New("a copy of another database, of other collections, of another mode, " +
-	"or of another format")
+var errOther = fmt.Errorf("%w: it is of another database, of other collections, of another mode, "+
+	"or of another format", errDamage)
 
 // load opens the copy, and shows it.
 func (r *Replica) load() (err error) {
@@ -283,7 +283,8 @@ func (r *Replica) Close() error {
 // reached.
 //
 // The monotonic clock counts it, except for the time before Open, of which the machine's wall
-// clock tells.
+// clock tells. What others tell in a feed (strictkv.WithFeed) makes the copy fresher than Lag says:
+// only passes count, since hints may be lost.
 func (r *Replica) Lag() time.Duration {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -2,8 +2,8 @@ package replica
 
 import "errors"
 
-// storage keeps pairs of keys and values in the order of keys. Any error but errAbsent means that
-// it is damaged, or that the disk fails.
+// storage keeps pairs of keys and values in the order of keys. An error that matches errDamage
+// means that it is to be thrown away; others but errAbsent, that the disk fails.
 type storage interface {
 	reader
 	// snapshot is what is there now. It must be closed.
@@ -39,8 +39,11 @@ type cursor interface {
 	close() error
 }
 
-// errAbsent says that there is no such key.
-var errAbsent = errors.New("absent")
+var (
+	// errAbsent says that there is no such key.
+	errAbsent = errors.New("absent")
+	errDamage = errors.New("the copy is damaged")
+)
 
 // op is one step of a batch: set, delete, or delete all keys from one up to another.
 type op struct {

@@ -16,7 +16,8 @@ func (r *Replica) Ready(ctx context.Context) error {
 }
 
 // Wait waits until all is shown that was committed before the call, by whomever: until a pass has
-// come to its end that has begun since, which takes up to Options.Every and the pass. Errors:
+// come to its end that has begun since, which takes up to Options.Every and the pass, or with a feed
+// Options.FullEvery. Errors:
 // strictkv.ErrClosed, the context's.
 func (r *Replica) Wait(ctx context.Context) error {
 	called := time.Now()
@@ -68,7 +69,7 @@ func (r *Replica) until(ctx context.Context, right func(*shown) (bool, error)) e
 		if err == nil {
 			ok, err := right(s)
 			s.release()
-			if isDamage(err) {
+			if errors.Is(err, errDamage) {
 				r.noticed(err) // and wait for the new copy
 			} else if err != nil || ok {
 				return err

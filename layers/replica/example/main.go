@@ -24,12 +24,12 @@ import (
 
 // config is what the flags say.
 type config struct {
-	bucket, dir             string
-	records, nodes, updates int
-	every, killEvery        time.Duration
-	feed, noSync            bool
-	seed                    uint64
-	node                    int // of a process that is one; else negative
+	bucket, dir                 string
+	records, nodes, updates     int
+	every, fullEvery, killEvery time.Duration
+	feed, noSync                bool
+	seed                        uint64
+	node                        int // of a process that is one; else negative
 }
 
 func main() {
@@ -40,7 +40,9 @@ func main() {
 	flag.IntVar(&c.records, "records", 106_178, "how many records to load")
 	flag.IntVar(&c.nodes, "nodes", 9, "how many processes there are")
 	flag.IntVar(&c.updates, "updates", 20, "how many updates a process writes each second")
-	flag.DurationVar(&c.every, "every", 2*time.Second, "the pause between passes of a replica")
+	flag.DurationVar(&c.every, "every", time.Second, "the pause between looks of a replica")
+	flag.DurationVar(&c.fullEvery, "full", 30*time.Second,
+		"the pause between passes over everything, which find what a killed process did not tell")
 	flag.DurationVar(&c.killEvery, "kill", 2*time.Second, "the pause between kills; 0 is none")
 	flag.BoolVar(&c.feed, "feed", true, "tell each other what was written")
 	flag.BoolVar(&c.noSync, "nosync", false, "a folder whose writes are not synced")
@@ -48,7 +50,8 @@ func main() {
 	flag.IntVar(&c.node, "node", -1, "for itself: the number of a process")
 	flag.Parse()
 	if *quick {
-		c.records, c.nodes, c.killEvery, c.every = 500, 3, 500*time.Millisecond, time.Second/2
+		c.records, c.nodes, c.killEvery = 500, 3, 500*time.Millisecond
+		c.every, c.fullEvery = time.Second/2, 2*time.Second
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

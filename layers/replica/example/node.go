@@ -58,7 +58,8 @@ func runNode(ctx context.Context, c config, in io.Reader, out io.Writer) (err er
 	n.r, err = replica.Open(ctx, db, filepath.Join(c.dir, fmt.Sprint("node-", c.node)),
 		replica.Options{
 			Collections: []*strictkv.Collection{parcels(db)}, Every: c.every,
-			Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+			FullEvery: c.fullEvery,
+			Logger:    slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		})
 	if err != nil {
 		return err
