@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend/memory"
 )
 
 // A cache of rendered pages is told which of them to render anew. It follows from the Position
@@ -101,8 +102,9 @@ func ExampleFollowCollections() {
 	must(a.Write(ctx, []byte("k"), []byte("1")))
 	must(b.Write(ctx, []byte("k"), []byte("2")))
 	must(db.Collection([]byte("c")).Write(ctx, []byte("k"), []byte("3")))
-	for c := range db.Follow(ctx, strictkv.Position{}, strictkv.FollowOnce(),
+	for c, err := range db.Follow(ctx, strictkv.Position{}, strictkv.FollowOnce(),
 		strictkv.FollowCollections(a, b)) {
+		must(err)
 		if c.Pass == nil {
 			fmt.Printf("%s %s\n", c.Key, c.Value)
 		}
@@ -154,7 +156,8 @@ func ExampleFollowRange() {
 	must(c.Write(ctx, []byte("alice/1"), []byte("hello")))
 	must(c.Write(ctx, []byte("bob/1"), []byte("hi")))
 	alices := strictkv.FollowRange(strictkv.Prefix([]byte("alice/")))
-	for change := range c.Follow(ctx, strictkv.Position{}, alices, strictkv.FollowOnce()) {
+	for change, err := range c.Follow(ctx, strictkv.Position{}, alices, strictkv.FollowOnce()) {
+		must(err)
 		if change.Pass == nil {
 			fmt.Printf("%s\n", change.Key)
 		}
@@ -237,7 +240,8 @@ func ExamplePosition_MarshalBinary() {
 	c := db.Collection([]byte("c"))
 	must(c.Write(ctx, []byte("k"), []byte("v")))
 	var at strictkv.Position
-	for change := range c.Follow(ctx, at, strictkv.FollowOnce()) {
+	for change, err := range c.Follow(ctx, at, strictkv.FollowOnce()) {
+		must(err)
 		at = change.Position
 	}
 	data, err := at.MarshalBinary()
@@ -245,7 +249,8 @@ func ExamplePosition_MarshalBinary() {
 
 	var again strictkv.Position
 	must(again.UnmarshalBinary(data))
-	for change := range c.Follow(ctx, again, strictkv.FollowOnce()) {
+	for change, err := range c.Follow(ctx, again, strictkv.FollowOnce()) {
+		must(err)
 		fmt.Println("nothing new:", change.Pass != nil)
 	}
 	// Output: nothing new: true
@@ -330,4 +335,21 @@ func ExampleCollection_WatchRange() {
 	// Output:
 	// web/1 is at 10.0.0.1
 	// web/1 has left
+}
+
+// With a feed, what others write is there within two seconds, for one list request a second; all
+// is listed now and then, as a feed may miss something.
+func ExampleFollowFullEvery() {
+	db, err := strictkv.Open(ctx, "shop", memory.New(), strictkv.WithFeed(strictkv.FeedOptions{}))
+	must(err)
+	defer db.Close(ctx)
+	c := db.Collection([]byte("c"))
+	must(c.Write(ctx, []byte("k"), []byte("v")))
+	for change, err := range c.Follow(ctx, strictkv.Position{},
+		strictkv.FollowFullEvery(time.Hour)) {
+		must(err)
+		fmt.Printf("%s: %s\n", change.Key, change.Value)
+		break
+	}
+	// Output: k: v
 }

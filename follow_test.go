@@ -178,6 +178,25 @@ func TestFollowYieldsWhatItsOwnHandleWritesAtOnce(t *testing.T) {
 	})
 }
 
+// An observer is told of each pass.
+func TestFollowIsATask(t *testing.T) {
+	var passes []strictkv.WorkEnd
+	_, c := openDB(t, memory.New(), strictkv.WithObserver(strictkv.Observer{
+		WorkEnd: func(_ context.Context, e strictkv.WorkEnd) {
+			if e.Task == strictkv.TaskFollow {
+				passes = append(passes, e)
+			}
+		},
+	}))
+	require.NoError(t, c.Write(t.Context(), []byte("k"), []byte("v")))
+	newReplica().follow(t, c, strictkv.FollowInstant())
+	require.Len(t, passes, 2)
+	assert.Equal(t, "follow", passes[0].Task.String())
+	assert.False(t, passes[0].Task.Background())
+	assert.NoError(t, passes[0].Err)
+	assert.Positive(t, passes[0].Objects)
+}
+
 func TestCloseEndsFollowers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, c := openDB(t, memory.New())

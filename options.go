@@ -206,9 +206,10 @@ type FeedOptions struct {
 // What it tells are hints: keys that may have changed. If one is lost, since a request has failed
 // or the process has died, followers find out when they next go through everything. So commits
 // never wait for the feed, and nothing depends on it. All handles that write should have it, or
-// followers see the commits of those that have not as late as they do without a feed.
+// followers see the commits of those that have not as late as they look at everything. Handles that
+// follow should have it as well, to look at what others tell.
 //
-// It has no effect on a ReadOnly handle. Stats.FeedWritten and FeedDropped count.
+// A ReadOnly handle writes none. Stats.FeedWritten and FeedDropped count.
 func WithFeed(o FeedOptions) Option { return func(s *settings) { s.feed = &o } }
 
 // WithLogger sets where the handle reports what an operator should know. At level Warn: the store

@@ -262,5 +262,5 @@ func (r RequestResult) String() string {
 // String is a word for the task, as metrics and logs use it.
 func (t Task) String() string {
 	return word(uint8(t), "open", "sweep", "check", "drop", "load", "items", "resolve",
-		"unlink", "settle", "feed")
+		"unlink", "settle", "feed", "follow")
 }

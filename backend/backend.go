@@ -51,6 +51,9 @@ type Capabilities struct {
 	// copy of a request, made by a proxy or a transport on the way, whose first copy was
 	// applied.
 	SendsOnce bool
+	// Near: mostly a Get takes a few microseconds, and hardly longer than its processor works
+	// for it. The library then does not read several objects at the same time.
+	Near bool
 }
 
 // Info is one object of a listing.

@@ -10,8 +10,11 @@ import (
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
-// DiskSizeMin is the smallest size of a cache's disk, in bytes.
-const DiskSizeMin = recordlog.SizeMin
+// DiskSizeMin and DiskSizeMax are the smallest and the largest size of a cache's disk, in bytes.
+const (
+	DiskSizeMin = recordlog.SizeMin
+	DiskSizeMax = recordlog.SizeMax
+)
 
 // ErrInUse: another process has the directory open, or this one has opened it twice. Handles of
 // one process share one Cache. Don't retry before it is closed.
@@ -39,8 +42,8 @@ func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.log.Logger
 
 // Open returns a cache that keeps cells and external values on disk as well, for the next start:
 // in files of the directory, which is made if it is not there, of at most size bytes together,
-// DiskSizeMin or more. What is larger than an eighth of that is not kept. Files of other names in
-// the directory are left alone; what is damaged of its own is begun anew.
+// from DiskSizeMin to DiskSizeMax. What is larger than an eighth of that is not kept. Files of
+// other names in the directory are left alone; what is damaged of its own is begun anew.
 //
 // A strong read of what memory does not have, and the disk does, costs a request that asks
 // whether it has changed, and a read of the disk; an external value, which never changes, costs
@@ -49,8 +52,8 @@ func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.log.Logger
 // the background: nothing waits for that, and where the disk is too slow, too full or broken it
 // is not kept.
 //
-// Memory holds some 50 bytes for each cell on disk beside its own size, and 64 MiB at most of what
-// waits to be written.
+// Memory holds some 50 bytes for each cell on disk beside its own size, and what waits to be
+// written: 64 MiB at most, or two values where they are larger than half of that.
 //
 // The files hold values in clear, readable by the user who runs the process. One process at a
 // time uses a directory, and the error matches ErrInUse for others. It matches backend.ErrInvalid
@@ -65,9 +68,9 @@ func Open(dir string, size int64, opts ...Option) (*Cache, error) {
 		}
 		opt(&s)
 	}
-	if size < DiskSizeMin {
-		return nil, fmt.Errorf("open cache %q: %d bytes, want %d or more: %w",
-			dir, size, DiskSizeMin, backend.ErrInvalid)
+	if size < DiskSizeMin || size > DiskSizeMax {
+		return nil, fmt.Errorf("open cache %q: %d bytes, want %d to %d: %w",
+			dir, size, int64(DiskSizeMin), int64(DiskSizeMax), backend.ErrInvalid)
 	}
 	d, err := recordlog.OpenDir(dir)
 	if err != nil {

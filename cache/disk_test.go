@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -227,7 +228,9 @@ func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
 	_, err := cache.Open(dir, cache.DiskSizeMin-1)
 	assert.ErrorIs(t, err, backend.ErrInvalid)
-	assert.ErrorContains(t, err, "1048575 bytes, want 1048576 or more")
+	assert.ErrorContains(t, err, "1048575 bytes, want 1048576 to 1099511627776")
+	_, err = cache.Open(dir, cache.DiskSizeMax+1)
+	assert.ErrorIs(t, err, backend.ErrInvalid)
 	_, err = cache.Open(dir, cache.DiskSizeMin, nil)
 	assert.ErrorIs(t, err, backend.ErrInvalid)
 	file := filepath.Join(dir, "file")
@@ -262,4 +265,93 @@ func TestFileModes(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, strings.Compare("-rw-------", info.Mode().String()), e.Name())
 	}
+}
+
+// foreign refuses versions: they are of another store's form.
+type foreign struct{ backend.Backend }
+
+func (f foreign) Get(
+	ctx context.Context, name string, known backend.Version,
+) (backend.Object, error) {
+	if known != "" {
+		return backend.Object{}, backend.ErrInvalid
+	}
+	return f.Backend.Get(ctx, name, known)
+}
+
+// The objects of a database were copied to a store of another kind: its id is the same.
+func TestVersionsOfAnotherStore(t *testing.T) {
+	b, dir := memory.New(), t.TempDir()
+	db, _, done := process(t, b, dir)
+	write(t, db, keys(3), 1, 900)
+	done()
+	db, _, done = process(t, foreign{b}, dir)
+	check(t, db, keys(3), 1, 900)
+	assert.Zero(t, db.Stats().DiskHits)
+	done()
+}
+
+// Files that somebody has removed are no reason to stop.
+func TestRemovedUnderneath(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("open files can't be removed: run it on another system")
+	}
+	b, dir := memory.New(), t.TempDir()
+	c, err := cache.Open(dir, cache.DiskSizeMin)
+	require.NoError(t, err)
+	db, err := strictkv.Open(t.Context(), "db", b, strictkv.WithCache(c))
+	require.NoError(t, err)
+	write(t, db, keys(100), 1, 5000)
+	require.NoError(t, db.Close(t.Context()))
+	require.NoError(t, c.Close())
+	c, err = cache.Open(dir, cache.DiskSizeMin, cache.Memory(0))
+	require.NoError(t, err)
+	db, err = strictkv.Open(t.Context(), "db", b, strictkv.WithCache(c))
+	require.NoError(t, err)
+	for _, file := range segments(t, dir) {
+		require.NoError(t, os.Remove(file))
+	}
+	for round := range 5 {
+		write(t, db, keys(100), round, 5000)
+		check(t, db, keys(100), round, 5000)
+	}
+	require.NoError(t, db.Close(t.Context()))
+	require.NoError(t, c.Close())
+	assert.Zero(t, c.Disk().Dropped+c.Disk().Discarded)
+	db, _, done := process(t, b, dir)
+	check(t, db, keys(100), 4, 5000)
+	assert.Positive(t, db.Stats().DiskHits)
+	done()
+}
+
+// After a restart a follower that begins anew costs its listing.
+func TestFollowAfterRestart(t *testing.T) {
+	const n = 50
+	b, dir := memory.New(), t.TempDir()
+	db, _, done := process(t, b, dir)
+	write(t, db, keys(n), 1, 900)
+	done()
+	other, err := strictkv.Open(t.Context(), "db", b)
+	require.NoError(t, err)
+	write(t, other, keys(1), 2, 900)
+	require.NoError(t, other.Close(t.Context()))
+
+	db, _, done = process(t, b, dir)
+	before, got := db.Stats(), map[string][]byte{}
+	all := db.Collection([]byte("c")).Follow(
+		t.Context(), strictkv.Position{}, strictkv.FollowOnce())
+	for change, err := range all {
+		require.NoError(t, err)
+		if change.Pass == nil {
+			got[string(change.Key)] = change.Value
+		}
+	}
+	require.Len(t, got, n)
+	for i, key := range keys(n) {
+		require.Equal(t, value(key, 1+max(1-i, 0), 900), got[string(key)])
+	}
+	s := db.Stats().Sub(before)
+	assert.EqualValues(t, 1, s.Gets)
+	assert.EqualValues(t, n-1, s.DiskHits)
+	done()
 }

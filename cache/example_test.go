@@ -49,7 +49,7 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	for range 2 {
 		onDisk, err := cache.Open(dir, 1<<30)
 		if err != nil {
@@ -87,7 +87,7 @@ func opened(opts ...cache.Option) (c *cache.Cache, remove func()) {
 	if c, err = cache.Open(dir, cache.DiskSizeMin, opts...); err != nil {
 		log.Fatal(err)
 	}
-	return c, func() { os.RemoveAll(dir) }
+	return c, func() { _ = os.RemoveAll(dir) }
 }
 
 // The disk has much, memory little.

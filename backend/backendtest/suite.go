@@ -112,6 +112,7 @@ func Judge(t T, newHarness func(t T) Harness) {
 		{"HostileNames", testHostileNames},
 		{"Data", testData},
 		{"Times", testTimes},
+		{"Batches", testBatches},
 		{"EndedContext", testEndedContext},
 		{"CancelDuringCall", testCancelDuringCall},
 	} {

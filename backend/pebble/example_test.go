@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/pebble"
 )
 
@@ -93,4 +94,37 @@ func ExampleBackend_Close() {
 	// true
 	// <nil>
 	// <nil> <nil>
+}
+
+// Two objects are written at one instant, or none is.
+func ExampleBackend_PutAll() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	store, err := pebble.Open(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	both := []backend.Write{
+		{Name: "a", Data: []byte("1"), If: backend.IfAbsent()},
+		{Name: "b", Data: []byte("2"), If: backend.IfAbsent()},
+	}
+	at, _, err := store.PutAll(ctx, both)
+	fmt.Println(len(at), err)
+	both[0].If = backend.IfVersion(at[0].Version)
+	_, refused, err := store.PutAll(ctx, both)
+	fmt.Println(both[refused].Name, errors.Is(err, backend.ErrPrecondition), store.Close())
+	// Output:
+	// 2 <nil>
+	// b true <nil>
+}
+
+// More than that is to be written in several batches.
+func ExampleBackend_BatchMax() {
+	var store *pebble.Backend
+	fmt.Println(store.BatchMax() >> 20)
+	// Output: 16
 }

@@ -25,27 +25,31 @@ type flight struct {
 	err  error
 }
 
-// start notes a write that is about to take effect. It replaces an earlier one.
-func (f *flights) start(name string) *flight {
+// start notes a write of some names that is about to take effect. It replaces earlier ones.
+func (f *flights) start(names ...string) *flight {
 	w := &flight{done: make(chan struct{})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.byName == nil {
 		f.byName = make(map[string]*flight)
 	}
-	if f.byName[name] == nil {
-		f.count.Add(1)
+	for _, name := range names {
+		if f.byName[name] == nil {
+			f.count.Add(1)
+		}
+		f.byName[name] = w
 	}
-	f.byName[name] = w
 	return w
 }
 
 // land says that the disk has a write, or why that is not known.
-func (f *flights) land(name string, w *flight, err error) {
+func (f *flights) land(w *flight, err error, names ...string) {
 	f.mu.Lock()
-	if f.byName[name] == w {
-		delete(f.byName, name)
-		f.count.Add(-1)
+	for _, name := range names {
+		if f.byName[name] == w {
+			delete(f.byName, name)
+			f.count.Add(-1)
+		}
 	}
 	f.mu.Unlock()
 	w.err = err

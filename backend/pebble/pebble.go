@@ -250,5 +250,5 @@ func (b *Backend) release() (err error) {
 
 // Capabilities implements backend.Backend: there is no network.
 func (*Backend) Capabilities() backend.Capabilities {
-	return backend.Capabilities{ConditionalDelete: true, SendsOnce: true}
+	return backend.Capabilities{ConditionalDelete: true, SendsOnce: true, Near: true}
 }

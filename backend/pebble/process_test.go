@@ -37,8 +37,12 @@ func TestMain(m *testing.M) {
 		options = append(options, pebble.NoSync())
 	}
 	b, err := pebble.Open(os.Getenv(dirEnv), options...)
+	work := write
+	if process == "transactions" {
+		work = move
+	}
 	if err == nil {
-		err = write(b)
+		err = work(b)
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)

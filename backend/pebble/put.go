@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -83,8 +84,11 @@ func (b *Backend) replace(
 		return at, b.answered(ctx, name, err)
 	}
 	b.recent.forget(hash, name)
-	w, at, err := b.effect(name, r, old)
+	one := [1]change{{name: name, hash: hash, record: r, old: old}}
+	w, ended, err := b.effect(one[:])
+	at.Time = ended
 	if err == nil && r != nil {
+		at.Version = r.version.text()
 		b.recent.keep(hash, name, r.state())
 	}
 	lock.Unlock()
@@ -135,54 +139,63 @@ func (b *Backend) holds(hash uint64, name string, c backend.Condition) (*content
 	return s.file, nil
 }
 
-// effect puts a record into force, or removes it, for others to see. If it is held up in the
-// very moment, so that the object looks older than it is, it is written once more. The name is
-// locked, and old is the file that goes.
-func (b *Backend) effect(name string, r *record, old *content) (*write, backend.Stamp, error) {
+// change is what is to become of one object.
+type change struct {
+	name   string
+	hash   uint64
+	record *record  // nil removes it
+	old    *content // the file that goes; nil if it has none
+}
+
+// effect puts changes into force, for others to see, at one instant, and tells one after it. If it
+// is held up in the very moment, so that an object looks older than it is, they are written once
+// more. The names are locked.
+func (b *Backend) effect(all []change) (*write, time.Time, error) {
 	for {
-		var at backend.Stamp
-		if r != nil {
-			r.version, r.modified = b.next(), b.now()
-			at.Version = r.version.text()
+		at := b.now()
+		w := &write{b: b, all: all, batch: b.db.NewBatch()}
+		for i := range all {
+			if r := all[i].record; r != nil {
+				r.version, r.modified = b.next(), at
+			}
+			w.fill(&all[i])
 		}
-		w := b.write(name)
-		w.fill(r, old)
 		w.apply()
-		at.Time = b.now()
-		if r == nil || at.Time.Sub(r.modified).Abs() <= stampMax {
-			return w, at, nil
+		ended := b.now()
+		if removes(all) || ended.Sub(at).Abs() <= stampMax {
+			return w, ended, nil
 		}
 		if err := w.wait(); err != nil {
-			return nil, at, err
+			return nil, ended, err
 		}
 	}
 }
 
+// removes reports whether no object is there afterwards that could look old.
+func removes(all []change) bool { return len(all) == 1 && all[0].record == nil }
+
 // write is a batch for the engine on its way to the disk.
 type write struct {
 	b      *Backend
-	name   string
+	all    []change
 	batch  *pebble.Batch
 	flight *flight // nil: nobody waits for the disk
 	err    error   // of apply
 }
 
-func (b *Backend) write(name string) *write {
-	return &write{b: b, name: name, batch: b.db.NewBatch()}
-}
-
-// fill notes what is to become of the object, and of files.
-func (w *write) fill(r *record, old *content) {
-	if old != nil {
-		_ = w.batch.Delete(fileKey(old.id), nil)
+// fill notes what is to become of an object, and of files.
+func (w *write) fill(c *change) {
+	if c.old != nil {
+		_ = w.batch.Delete(fileKey(c.old.id), nil)
 	}
+	r := c.record
 	if r == nil {
-		_ = w.batch.Delete(objectKey(w.name), nil)
+		_ = w.batch.Delete(objectKey(c.name), nil)
 		return
 	}
-	op := w.batch.SetDeferred(1+len(w.name), r.length())
+	op := w.batch.SetDeferred(1+len(c.name), r.length())
 	op.Key[0] = keyObject
-	copy(op.Key[1:], w.name)
+	copy(op.Key[1:], c.name)
 	r.put(op.Value)
 	_ = op.Finish() // Batches in memory do not fail.
 	if r.kind == kindFile {
@@ -190,10 +203,19 @@ func (w *write) fill(r *record, old *content) {
 	}
 }
 
+// names are those of what is written.
+func (w *write) names(room []string) []string {
+	for i := range w.all {
+		room = append(room, w.all[i].name)
+	}
+	return room
+}
+
 // apply lets the write take effect. Who has called it must call wait.
 func (w *write) apply() {
 	if w.b.files.sync {
-		w.flight = w.b.flight.start(w.name)
+		var room [2]string
+		w.flight = w.b.flight.start(w.names(room[:0])...)
 		w.err = w.b.db.ApplyNoSyncWait(w.batch, pebble.Sync)
 		return
 	}
@@ -207,7 +229,8 @@ func (w *write) wait() error {
 		if err == nil {
 			err = w.batch.SyncWait()
 		}
-		w.b.flight.land(w.name, w.flight, err)
+		var room [2]string
+		w.b.flight.land(w.flight, err, w.names(room[:0])...)
 	}
 	if err != nil {
 		w.b.broken.CompareAndSwap(nil, &err)

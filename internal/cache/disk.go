@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"slices"
+
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cell"
 )
@@ -51,7 +53,10 @@ func (s *Space) Keep(name string, e Entry, data []byte) {
 // RecallValue returns what the second tier has under the name of an external value. It may
 // block.
 func (s *Space) RecallValue(name string) ([]byte, bool) {
-	_, data, _, ok := s.recall(values, name)
+	_, data, size, ok := s.recall(values, name)
+	if size-len(data) >= size/wastePart { // memory counts a value as what it is
+		data = slices.Clone(data)
+	}
 	return data, ok
 }
 

@@ -22,7 +22,7 @@ import (
 //	validated, locked   intents on their way, or landed                            undecided
 //	                    the primary replaced by its value. Commit point.           committed
 //	                    the primary off without the mark                           dead
-//	direct              one write. Commit point.                                   (no intent)
+//	direct              one write, or several at one instant. Commit point.        (no intent)
 type attempt struct {
 	*Committer
 	plan *Plan
@@ -34,6 +34,8 @@ type attempt struct {
 	// list is that of its intents. Of a locked attempt it becomes the whole one at the end.
 	list  cell.Members
 	phase phase
+	// batched says that all its writes are one request, and none is an intent.
+	batched bool
 	// unsent are the members whose write waits until the hot one has landed.
 	unsent []*Member
 	// partial says that it began with a hot member alone.
@@ -85,6 +87,10 @@ func (c *Committer) newAttempt(ctx context.Context, p *Plan) *attempt {
 	default:
 		c.counts.Validated.Add(1)
 	}
+	if a.batches() {
+		a.kind, a.batched = Direct, true
+		return a
+	}
 	a.list = listOf(a.members)
 	a.list.Long = len(a.members) > cell.ListMax
 	carried := a.list
@@ -125,6 +131,9 @@ func (a *attempt) endBefore(x *External) {
 
 // run takes the attempt to its end.
 func (a *attempt) run() verdict {
+	if a.batched {
+		return a.sendBatch()
+	}
 	v := a.placeAll()
 	if !v.ended() && a.apart() {
 		v = a.together()
@@ -158,8 +167,12 @@ func (a *attempt) ended(r Result) {
 	if o == nil {
 		return
 	}
+	kind := a.kind
+	if a.batched {
+		kind = a.plan.Kind()
+	}
 	seen := observe.Attempt{
-		Protocol: observe.Direct + observe.Protocol(a.kind), Keys: len(a.members), Err: r.Err,
+		Protocol: observe.Direct + observe.Protocol(kind), Keys: len(a.members), Err: r.Err,
 	}
 	switch r.Outcome {
 	case Committed:
@@ -199,8 +212,10 @@ func (a *attempt) succeed() {
 	a.plan.Left.replaced(a.members)
 	a.forget()
 	if a.kind == Direct {
-		if m := a.members[0]; m.Result != store.Applied {
-			a.rs.Replaced(m.write)
+		for _, m := range a.members {
+			if m.Result != store.Applied {
+				a.rs.Replaced(m.write)
+			}
 		}
 		return
 	}
@@ -263,8 +278,10 @@ func (a *attempt) doubtful(cause error) error {
 	names := namesOf(a.members)
 	a.st.Log().Warn("a transaction is in doubt: the background settles it",
 		"attempt", a.id, "keys", len(names), "err", cause)
-	if m := a.members[0]; a.kind == Direct {
-		a.bg.UnlinkByWrite(a.id, m.writer, m.write, a.expired)
+	if a.kind == Direct {
+		for _, m := range a.members {
+			a.bg.UnlinkByWrite(a.id, m.writer, m.write, a.expired)
+		}
 	} else {
 		a.bg.Resolve(a.id, names, a.kind.mode() == cell.Pending)
 		a.bg.UnlinkIfDead(a.id, a.kind.mode(), a.linking(), a.expired)

@@ -11,6 +11,8 @@
 //     commits at the instant the last intent lands, as any observer can tell by reading all
 //     members: the client knows once every CAS is answered, and resolves the intents in the
 //     background.
+//     Where the store can write several objects at one instant, that is how it commits, without
+//     intents: as if it were direct.
 //   - Validated: some key is read, but not written, or a range. (1) CAS pending intents, (2)
 //     validate R, (3) CAS the primary from its intent to its value, with the mark.
 //     The last is the commit point. From (1) to (3) nobody reads through the intents.

@@ -48,7 +48,7 @@ func (c *Committer) readAgain(
 	ctx context.Context, reads []*Read, role resolve.Role,
 ) ([]resolve.Reading, error) {
 	now := make([]resolve.Reading, len(reads))
-	err := seam.Each(c.rt, len(reads), func(i int) (err error) {
+	err := c.st.Wave(len(reads), func(i int) (err error) {
 		now[i], err = c.rs.Effective(ctx, reads[i].Name, role)
 		return err
 	})

@@ -29,12 +29,12 @@ const (
 
 // Limits of an object.
 const (
-	// namesMax is how many names it has.
-	namesMax = 4096
+	// namesMax is how many names it has: what a handle can load in some seconds.
+	namesMax = 1 << 14
 	// nameBytesMax is how many bytes these have together.
-	nameBytesMax = 256 << 10
+	nameBytesMax = 1 << 20
 	// objectMax is the size of the largest one, in bytes, that is decoded.
-	objectMax = 1 << 20
+	objectMax = 2 << 20
 )
 
 var (

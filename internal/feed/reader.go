@@ -35,7 +35,9 @@ const (
 	handlesMax = 4096
 )
 
-// Reader reads what the writers of other handles have written. It is of one goroutine.
+// Reader reads what the writers of other handles have written. It is of one goroutine. Who asks it
+// each second, rather than a second after all that the hints lead to, is never behind by more than
+// an interval of each.
 //
 // It lists the objects from its place on, which is the time of the newest less the slack. That
 // is no later than the store's own time of the newest: a writer whose clock is ahead does not

@@ -155,11 +155,11 @@ func TestALateObjectIsReadOrFoundMissing(t *testing.T) {
 			w.put(0, 2, 2+i, "=x")
 			assert.Equal(t, Hints{Names: []string{"=x"}}, r.next())
 			if i == 5 {
-				w.put(late.Sub(time.Now()), 1, 2, "=late")
+				w.put(time.Until(late), 1, 2, "=late")
 				assert.Equal(t, Hints{Names: []string{"=late"}}, r.next())
 			}
 		}
-		w.put(late.Sub(time.Now()), 1, 3, "=too late")
+		w.put(time.Until(late), 1, 3, "=too late")
 		assert.Zero(t, r.next())
 		w.put(0, 1, 4, "=a")
 		assert.Equal(t, Hints{Names: []string{"=a"}, Missed: true}, r.next())

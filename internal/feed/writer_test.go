@@ -67,7 +67,8 @@ func TestAWriterRemovesItsObjects(t *testing.T) {
 		assert.NotEmpty(t, w.objects())
 		pass(3 * time.Second)
 		assert.Empty(t, w.objects(), "although nothing is noted any more")
-		assert.Equal(t, puts, len(c.Sent(faulty.Delete, "")))
+		assert.False(t, c.working, "and there is no goroutine left")
+		assert.Len(t, c.Sent(faulty.Delete, ""), puts)
 	})
 }
 
@@ -94,6 +95,7 @@ func TestClosingAWriterWritesTheRestAtOnce(t *testing.T) {
 		c.Note([]string{"=a"})
 		pass(time.Millisecond)
 		c.Note([]string{"=b"})
+		pass(time.Millisecond) // it waits until it may write again
 		begun := time.Now()
 		c.Close(background)
 		assert.Zero(t, time.Since(begun))
@@ -176,16 +178,46 @@ func TestWhatFailsIsWrittenLaterOrDropped(t *testing.T) {
 	}
 }
 
+// busy is a store that wants to be left alone for half a minute.
+type busy struct{ error }
+
+func (busy) RetryAfter() time.Duration { return 30 * time.Second }
+
+func TestAStoreThatAsksForAPauseGetsIt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.client()
+		c.Every(func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
+			if a != nil {
+				a.Err = busy{backend.ErrThrottled}
+			}
+		})
+		c.Note([]string{"=a"})
+		pass(29 * time.Second)
+		assert.Len(t, c.Sent("", ""), 1)
+		pass(2 * time.Second)
+		assert.Len(t, c.Sent("", ""), 2)
+		c.stop()
+	})
+}
+
 func TestAnOutageCostsFewRequests(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.client()
-		c.SetOutage(true)
+		out := true
+		c.Every(func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
+			if a != nil && out {
+				a.Err = backend.ErrUnavailable
+				w.Remove(w.objects()[0])
+			}
+		})
 		for range 3600 {
 			c.Note([]string{"=a"})
 			pass(time.Second)
 		}
-		assert.Less(t, len(c.Sent("", "")), 80)
-		c.SetOutage(false)
+		sent := len(c.Sent("", ""))
+		assert.Greater(t, sent, 60, "it goes on trying")
+		assert.Less(t, sent, 70)
+		out = false
 		pass(2 * time.Minute)
 		assert.EqualValues(t, 1, c.Written())
 	})
@@ -218,9 +250,12 @@ func TestTooManyNamesForOneObject(t *testing.T) {
 		for i := range namesMax + 10 {
 			c.Note([]string{fmt.Sprintf("=%05d", i)})
 		}
-		pass(2 * time.Second)
+		c.SetOutage(true)
+		pass(time.Second)
+		c.SetOutage(false)
+		pass(time.Minute)
 		h := r.next()
-		assert.True(t, h.Missed)
+		assert.True(t, h.Missed, "although the first try has failed")
 		assert.Len(t, h.Names, namesMax+1)
 		c.Note([]string{"=b"})
 		pass(2 * time.Second)

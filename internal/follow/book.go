@@ -20,8 +20,8 @@ import (
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
-// compactMin is how many cells may have changed since a Book's base was made before it is made
-// anew, if they are also a quarter of it.
+// compactMin is how many changes there may be since a Book's base was made before it is made anew,
+// if they are also a quarter of it.
 const compactMin = 1024
 
 // State tells states of a cell's object apart. The zero State is compared with nothing.
@@ -165,7 +165,7 @@ func (b *Book) settle() {
 		return
 	}
 	items, _ := b.base.(Items)
-	if len(b.newer) < compactMin || len(b.newer) < len(items)/4 {
+	if n := max(len(b.newer), len(b.log)); n < max(compactMin, len(items)/4) {
 		return
 	}
 	log := make([]Item, 0, len(b.newer))

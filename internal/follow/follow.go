@@ -257,7 +257,7 @@ func (f *Follower) pause(ctx context.Context, d time.Duration) (all bool, err er
 		case f.Instant:
 			continue
 		}
-		if err := f.glance(ctx, h.Names); err != nil {
+		if err := f.glance(ctx, h.Names); err != nil || until.Err() != nil {
 			return false, err
 		}
 	}

@@ -335,11 +335,3 @@ func (f *Follower) follows(name string) bool {
 	}
 	return false
 }
-
-// asked is when the row was listed; the zero Asked if it was not.
-func (x *sight) asked() store.Asked {
-	if x.row == nil {
-		return store.Asked{}
-	}
-	return x.row.asked
-}

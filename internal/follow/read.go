@@ -68,7 +68,7 @@ func (p *pass) read(some []*news) error {
 		if n.finding == doubtful {
 			doubts = append(doubts, n)
 		} else {
-			n.entry = n.absent()
+			n.entry, n.old = n.absent(), p.old(n.name, n.seen)
 		}
 	}
 	err := seam.Each(p.rt, len(doubts), func(i int) error { return p.readOne(doubts[i]) })
@@ -144,6 +144,8 @@ func (p *pass) effective(n *news, again bool) (rd resolve.Reading, told bool, er
 			if in := s.Cell.Intent; rd.Final() || in.Action == cell.Lock {
 				return rd, true, nil
 			}
+		} else if rd, ok := p.rs.Kept(n.name, n.row.Version, n.row.asked); ok {
+			return rd, true, nil
 		}
 	}
 	n.asked = true

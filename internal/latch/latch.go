@@ -24,14 +24,17 @@ import (
 const (
 	// WaitersMax is how many transactions share a latch.
 	WaitersMax = 256
-	// CellsMax is how many cells a shared latch writes.
-	CellsMax = 64
+	// CellsMax is how many cells a shared latch writes, where each costs requests of its own, and
+	// CellsTogetherMax where one request writes them all.
+	CellsMax         = 64
+	CellsTogetherMax = 96
 )
 
 // Queue orders the latches of one handle. W is what a waiter is to its owner; it must be
 // comparable.
 type Queue[W comparable] struct {
-	rt seam.Runtime
+	rt    seam.Runtime
+	cells int // that a shared latch writes, at most
 
 	mu   seam.Mutex // guards all below, and the latches
 	last map[string]*Latch[W]
@@ -56,9 +59,9 @@ type Latch[W comparable] struct {
 	full           seam.Event
 }
 
-// NewQueue returns a Queue.
-func NewQueue[W comparable](rt seam.Runtime) *Queue[W] {
-	return &Queue[W]{rt: rt, last: map[string]*Latch[W]{}}
+// NewQueue returns a Queue whose latches write as many cells if they are shared.
+func NewQueue[W comparable](rt seam.Runtime, cells int) *Queue[W] {
+	return &Queue[W]{rt: rt, cells: cells, last: map[string]*Latch[W]{}}
 }
 
 // Place is what Acquire has found for a waiter.
@@ -127,7 +130,7 @@ func (l *Queue[W]) shareableLocked(latches []*Latch[W], writes []string) *Latch[
 	switch {
 	case t.single || t.closed || fresh == len(writes) || t.before == 0 && len(latches) > 1:
 		return nil
-	case len(t.waiters) >= WaitersMax || len(t.writes)+fresh > CellsMax:
+	case len(t.waiters) >= WaitersMax || len(t.writes)+fresh > l.cells:
 		return nil
 	}
 	return t

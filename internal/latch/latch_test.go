@@ -27,7 +27,8 @@ type queue struct {
 }
 
 func newQueue(t *testing.T) *queue {
-	return &queue{t: t, line: latch.NewQueue[string](seam.Real()), latches: map[string]*place{}}
+	line := latch.NewQueue[string](seam.Real(), latch.CellsMax)
+	return &queue{t: t, line: line, latches: map[string]*place{}}
 }
 
 // enter lets a waiter enter for cells, each a letter; those it only reads after a slash.

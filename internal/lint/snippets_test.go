@@ -42,8 +42,8 @@ var known = map[string]string{
 	"s3": modulePath + "/backend/s3", "simulated": modulePath + "/backend/simulated",
 	"queue": modulePath + "/layers/queue", "redis": modulePath + "/layers/redis",
 	"snapshot": modulePath + "/layers/snapshot", "replica": modulePath + "/layers/replica",
-	"gcstest":  modulePath + "/backend/gcs/gcstest",
-	"tuple":    modulePath + "/layers/tuple", "typed": modulePath + "/layers/typed",
+	"gcstest": modulePath + "/backend/gcs/gcstest",
+	"tuple":   modulePath + "/layers/tuple", "typed": modulePath + "/layers/typed",
 }
 
 var (

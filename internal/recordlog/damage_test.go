@@ -1,8 +1,11 @@
 package recordlog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -124,7 +127,8 @@ func TestEveryFlippedByteOfAnOldSegment(t *testing.T) {
 // Damage that comes while the log is open is a miss.
 func TestDamagedUnderneath(t *testing.T) {
 	d := small(t, 1)
-	l := open(t, d, Options{})
+	var log bytes.Buffer
+	l := open(t, d, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for at := range d.files[segmentName(1)].b {
 		d.files[segmentName(1)].b[at] ^= 1
 	}
@@ -134,6 +138,7 @@ func TestDamagedUnderneath(t *testing.T) {
 	}
 	assert.EqualValues(t, records, l.Stats().Damaged)
 	assert.Zero(t, l.Stats().Records)
+	assert.Equal(t, 1, strings.Count(log.String(), "level=WARN"), "one a minute: %s", &log)
 	require.NoError(t, l.Close())
 }
 
@@ -224,14 +229,55 @@ func TestNoMoreFiles(t *testing.T) {
 
 // A file that can't be removed would let the log exceed its size: it stops growing.
 func TestNoRemoval(t *testing.T) {
-	d := newDisk()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk()
+		l := open(t, d, Options{})
+		d.removes = errors.New("operation not permitted")
+		for i := range 600 {
+			l.Put(fmt.Sprint(i), "1", make([]byte, 5000))
+			l.Flush()
+			require.NoError(t, l.rt.Sleep(t.Context(), quiet))
+		}
+		assert.LessOrEqual(t, d.most, int64(SizeMin))
+		assert.Positive(t, l.Stats().Dropped)
+		require.NoError(t, l.Close())
+	})
+}
+
+// The end of the last segment is looked at when the log is opened, and cut off.
+func TestCut(t *testing.T) {
+	d := small(t, 1)
+	f := d.files[segmentName(1)]
+	f.b[len(f.b)-1]++
+	size := sizeOf(key(0), "version", make([]byte, 30))
 	l := open(t, d, Options{})
-	d.removes = errors.New("operation not permitted")
-	for i := range 1000 {
-		l.Put(fmt.Sprint(i), "1", make([]byte, 5000))
-		l.Flush()
+	assert.Equal(t, size, l.Stats().Cut)
+	assert.Len(t, f.b, segmentHead+(records-1)*int(size))
+	require.NoError(t, l.Close())
+
+	f.b = f.b[:len(f.b)-1]
+	d.noCut = errors.New("read-only file system")
+	l = open(t, d, Options{})
+	assert.EqualValues(t, 1, l.Stats().Discarded, "it can't be written behind what is damaged")
+	assert.Zero(t, l.Stats().Records)
+	require.NoError(t, l.Close())
+}
+
+// Where the disk does not keep up, records are dropped.
+func TestSlowDisk(t *testing.T) {
+	d := newDisk()
+	l := open(t, d, Options{Size: 1 << 30})
+	d.mu.Lock() // what is written waits
+	const size, n = 1 << 20, 3 * waitingMax >> 20
+	data := make([]byte, size)
+	for i := range n {
+		l.Put(key(i), "1", data)
 	}
-	assert.LessOrEqual(t, d.most, int64(SizeMin))
-	assert.Positive(t, l.Stats().Dropped)
+	dropped := l.Stats().Dropped
+	d.mu.Unlock()
+	l.Flush()
+	assert.GreaterOrEqual(t, dropped, int64(n-2*waitingMax/size))
+	assert.Less(t, dropped, int64(n-waitingMax/size/2))
+	assert.Equal(t, n-dropped, l.Stats().Records)
 	require.NoError(t, l.Close())
 }

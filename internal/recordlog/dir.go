@@ -32,7 +32,7 @@ type Dir interface {
 	Names() ([]string, error)
 	// Open opens a file, and makes it if there is none.
 	Open(name string) (File, error)
-	// Remove removes a file, which need not be closed.
+	// Remove removes a file, which need not be closed, nor be there.
 	Remove(name string) error
 	// Close lets others use it.
 	Close() error
@@ -93,7 +93,12 @@ func (d *directory) Open(name string) (File, error) {
 	return file{f}, nil
 }
 
-func (d *directory) Remove(name string) error { return d.root.Remove(name) }
+func (d *directory) Remove(name string) error {
+	if err := d.root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil // somebody was faster
+}
 
 func (d *directory) Close() error {
 	return errors.Join(d.lock.Close(), d.root.Close())

@@ -23,6 +23,7 @@ type disk struct {
 	noSync  error
 	noMore  error // of making a file
 	removes error
+	noCut   error
 	syncs   int
 	most    int64 // bytes that all files have had together
 }
@@ -123,8 +124,10 @@ func (f *memory) Size() (int64, error) {
 func (f *memory) Truncate(size int64) error {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
-	f.b = f.b[:size]
-	return nil
+	if f.d.noCut == nil {
+		f.b = f.b[:size]
+	}
+	return f.d.noCut
 }
 
 func (f *memory) Sync() error {

@@ -62,17 +62,21 @@ func (x *index) use(hash uint64) (place, *segment) {
 	if !ok {
 		return place{}, nil
 	}
-	p.size |= usedBit
-	x.places[hash] = p
+	if !p.used() {
+		p.size |= usedBit
+		x.places[hash] = p
+	}
 	return p, x.segment(p.segment)
 }
 
 // put tells of a record that was written to a segment; it replaces one with the same hash.
 func (x *index) put(s *segment, hash uint64, offset, size int64) {
+	if old, ok := x.places[hash]; !ok || old.segment != s.id { // else s knows the hash
+		s.hashes = append(s.hashes, hash)
+	}
 	x.remove(hash)
 	x.places[hash] = place{s.id, uint32(offset), uint32(size)}
 	s.live += size
-	s.hashes = append(s.hashes, hash)
 }
 
 func (x *index) remove(hash uint64) {
@@ -86,15 +90,21 @@ func (x *index) remove(hash uint64) {
 	}
 }
 
-// drop forgets a segment with all records in it.
-func (x *index) drop(s *segment) {
-	for _, hash := range s.hashes {
+// drop forgets a segment with all records in it: so many of them at once, and reports whether
+// that was all.
+func (x *index) drop(s *segment, most int) bool {
+	keep := max(len(s.hashes)-most, 0)
+	for _, hash := range s.hashes[keep:] {
 		if x.places[hash].segment == s.id {
 			delete(x.places, hash)
 		}
 	}
+	if s.hashes = s.hashes[:keep]; keep > 0 {
+		return false
+	}
 	x.size -= s.size
 	x.segments = slices.DeleteFunc(x.segments, func(o *segment) bool { return o == s })
+	return true
 }
 
 // victim is the segment to be given up next, nil if there is none but the last, which is being

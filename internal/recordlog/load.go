@@ -64,8 +64,8 @@ func (l *Log) loadSegment(id uint32, last bool) error {
 		return err
 	}
 	l.index.add(s)
-	end, damaged := walk(f, size, last, func(r found) {
-		l.index.put(s, l.hash(string(r.key)), r.offset, r.size)
+	end, damaged := walk(f, size, last, func(key []byte, offset, size int64) {
+		l.index.put(s, l.hash(string(key)), offset, size)
 	})
 	l.index.grow(s, max(end, segmentHead))
 	l.stats.Damaged += damaged

@@ -20,10 +20,14 @@ import (
 const (
 	// SizeMin is the smallest log, in bytes.
 	SizeMin = 1 << 20
+	// SizeMax is the largest log, in bytes, so that places in segments fit into 32 bits.
+	SizeMax = 1 << 40
 	// segmentsPart is the part of the log that is a segment, as one in that many bytes;
-	// segmentMax is its largest size in bytes, but for a record that is larger.
+	// segmentMax is its largest size in bytes, but for a record that is larger, and a log of
+	// more than filesMax segments, which are all open.
 	segmentsPart = 16
-	segmentMax   = 64 << 20
+	segmentMax   = 32 << 20
+	filesMax     = 1024
 	// recordsPart is the part of the log that a record may take, as one in that many bytes;
 	// recordMax is its largest size in bytes, below the range of a place.
 	recordsPart = 8
@@ -31,7 +35,8 @@ const (
 	// waitingMax is how many bytes of records wait to be written at most, but for one that is
 	// larger; as many again are being written.
 	waitingMax = 32 << 20
-	// quiet is how long nothing is written after a write has failed.
+	// quiet is how long nothing is written after a write has failed, and how far apart warnings
+	// of damaged records are.
 	quiet = time.Minute
 )
 
@@ -39,7 +44,7 @@ const (
 type Options struct {
 	Runtime seam.Runtime
 	// Size is how many bytes the log takes on disk at most, but for a quarter of a segment
-	// that is being given up: SizeMin or more.
+	// that is being given up: from SizeMin to SizeMax.
 	Size int64
 	// Sync says that what was written is synced.
 	Sync bool
@@ -87,6 +92,7 @@ type Log struct {
 	writing bool               // a goroutine does
 	idle    seam.Event         // set when it ends; nil if nobody waits
 	closed  bool
+	told    time.Time // until then no more damage is logged
 	stats   Stats
 }
 
@@ -116,7 +122,7 @@ func (l *Log) Get(key string) (version string, data []byte, size int, ok bool) {
 	p, s := l.index.use(hash)
 	l.mu.Unlock()
 	if s == nil {
-		l.count(&l.stats.Misses)
+		l.count(&l.stats.Misses, 1)
 		return "", nil, 0, false
 	}
 	b := make([]byte, p.bytes())
@@ -127,17 +133,18 @@ func (l *Log) Get(key string) (version string, data []byte, size int, ok bool) {
 		l.damaged(hash, p, err)
 	case got != key: // of the same hash
 	default:
-		l.count(&l.stats.Hits)
+		l.count(&l.stats.Hits, 1)
 		return version, data, len(b), true
 	}
-	l.count(&l.stats.Misses)
+	l.count(&l.stats.Misses, 1)
 	return "", nil, 0, false
 }
 
-func (l *Log) count(n *int64) {
+// count adds n to one of the counters.
+func (l *Log) count(counter *int64, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	*n++
+	*counter += int64(n)
 }
 
 // damaged forgets a record that could not be read, unless it has moved meanwhile.
@@ -145,12 +152,16 @@ func (l *Log) damaged(hash uint64, at place, err error) {
 	l.mu.Lock()
 	now := l.index.places[hash]
 	still := !l.closed && now.segment == at.segment && now.offset == at.offset
+	tell := still && !l.rt.Now().Before(l.told)
 	if still {
 		l.index.remove(hash)
 		l.stats.Damaged++
 	}
+	if tell {
+		l.told = l.rt.Now().Add(quiet)
+	}
 	l.mu.Unlock()
-	if still {
+	if tell {
 		l.log.Warn("a record of the disk cache is damaged", "segment", segmentName(at.segment),
 			"offset", at.offset, "err", err)
 	}

@@ -52,7 +52,7 @@ func TestModel(t *testing.T) {
 	l := open(t, d, Options{Size: size})
 	latest, ever := map[string]string{}, map[string]bool{}
 	hits, misses := 0, 0
-	for i := range 20_000 {
+	for i := range 8000 {
 		key := fmt.Sprint("key-", random.IntN(keys))
 		switch n := random.IntN(1000); {
 		case n == 0:
@@ -86,8 +86,8 @@ func TestModel(t *testing.T) {
 	require.LessOrEqual(t, l.Stats().Bytes, int64(size))
 	assert.LessOrEqual(t, d.most, int64(size+size/segmentsPart))
 	t.Logf("%d hits, %d misses, %+v", hits, misses, l.Stats())
-	assert.Greater(t, hits, 1000)
-	assert.Greater(t, misses, 1000)
+	assert.Greater(t, hits, 500)
+	assert.Greater(t, misses, 500)
 	assert.Zero(t, l.Stats().Damaged+l.Stats().Dropped)
 	require.NoError(t, l.Close())
 }
@@ -102,7 +102,7 @@ func TestSecondChance(t *testing.T) {
 	l := open(t, newDisk(), Options{})
 	l.Put("used", "1", make([]byte, 1000))
 	l.Put("left", "1", make([]byte, 1000))
-	for i := range 5000 {
+	for i := range 2500 {
 		l.Put(fmt.Sprint("once-", i), "1", make([]byte, 1000))
 		l.Flush()
 		if _, _, _, ok := l.Get("used"); !ok {
@@ -120,7 +120,7 @@ func TestGarbageGoesFirst(t *testing.T) {
 	for i := range 100 {
 		l.Put(fmt.Sprint("cold-", i), "1", make([]byte, 5000))
 	}
-	for i := range 5000 {
+	for i := range 2500 {
 		l.Put(fmt.Sprint("hot-", i%10), fmt.Sprint(i), make([]byte, 5000))
 		l.Flush()
 	}
@@ -184,7 +184,7 @@ func TestOpenSmaller(t *testing.T) {
 // TestConcurrent reads and writes in several goroutines while segments come and go, and closes
 // the log beneath them.
 func TestConcurrent(t *testing.T) {
-	const users, rounds = 6, 3000
+	const users, rounds = 6, 1500
 	d, err := OpenDir(t.TempDir())
 	require.NoError(t, err)
 	l := open(t, d, Options{})

@@ -85,18 +85,13 @@ func decode(b []byte) (key, version string, data []byte, ok bool) {
 // matches reports whether the bytes are the body that was written.
 func (h head) matches(body []byte) bool { return crc32.Checksum(body, castagnoli) == h.sum }
 
-// found is a record that a walk has come by.
-type found struct {
-	key    []byte // until the next one
-	offset int64
-	size   int64
-}
-
 // walk goes through the records of a segment of size bytes, up to the first head that is damaged
 // or tells of more bytes than there are, and returns where the last good record ends; 0 if the
 // segment's own head is not as it should be. With bodies it passes over records whose bodies are
-// damaged, and counts them; without, it does not read those.
-func walk(r io.ReaderAt, size int64, bodies bool, each func(found)) (end, damaged int64) {
+// damaged, and counts them; without, it does not read those. The key is each's until it returns.
+func walk(
+	r io.ReaderAt, size int64, bodies bool, each func(key []byte, offset, size int64),
+) (end, damaged int64) {
 	w := window{r: r, size: size}
 	if b := w.bytes(0, segmentHead); string(b) != string(segmentStart()) {
 		return 0, 0
@@ -112,7 +107,7 @@ func walk(r io.ReaderAt, size int64, bodies bool, each func(found)) (end, damage
 			if len(key) < int(h.key) {
 				return end, damaged
 			}
-			each(found{key, at, h.size()})
+			each(key, at, h.size())
 			end = at + h.size()
 		} else {
 			damaged++

@@ -27,10 +27,11 @@ func TestGolden(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, hex.Dump(want), hex.Dump(golden()))
 	var got []string
-	end, damaged := walk(bytes.NewReader(want), int64(len(want)), true, func(r found) {
-		key, version, data, ok := decode(want[r.offset : r.offset+r.size])
+	r := bytes.NewReader(want)
+	end, damaged := walk(r, r.Size(), true, func(k []byte, at, size int64) {
+		key, version, data, ok := decode(want[at : at+size])
 		require.True(t, ok)
-		require.Equal(t, string(r.key), key)
+		require.Equal(t, string(k), key)
 		got = append(got, fmt.Sprintf("%s %q %s", key, version, data))
 	})
 	assert.EqualValues(t, len(want), end)
@@ -45,7 +46,9 @@ func TestGolden(t *testing.T) {
 func TestNewerFormat(t *testing.T) {
 	b := golden()
 	b[len(magic)]++
-	end, _ := walk(bytes.NewReader(b), int64(len(b)), true, func(found) { t.Fatal("a record") })
+	end, _ := walk(bytes.NewReader(b), int64(len(b)), true, func([]byte, int64, int64) {
+		t.Fatal("a record")
+	})
 	assert.Zero(t, end)
 }
 
@@ -57,15 +60,16 @@ func FuzzWalk(f *testing.F) {
 	f.Add(append(segmentStart(), make([]byte, 100)...), false)
 	f.Fuzz(func(t *testing.T, b []byte, bodies bool) {
 		at := int64(segmentHead)
-		end, _ := walk(bytes.NewReader(b), int64(len(b)), bodies, func(r found) {
-			require.GreaterOrEqual(t, r.offset, at)
-			at = r.offset + r.size
+		r := bytes.NewReader(b)
+		end, _ := walk(r, r.Size(), bodies, func(k []byte, offset, size int64) {
+			require.GreaterOrEqual(t, offset, at)
+			at = offset + size
 			require.LessOrEqual(t, at, int64(len(b)))
-			raw := b[r.offset:at]
+			raw := b[offset:at]
 			key, version, data, ok := decode(raw)
 			require.True(t, ok || !bodies)
 			if ok {
-				require.Equal(t, string(r.key), key)
+				require.Equal(t, string(k), key)
 				require.Equal(t, raw, appendRecord(nil, key, version, data))
 			}
 		})

@@ -5,9 +5,13 @@ import (
 	"time"
 )
 
-// bufferMax is how many bytes of records are written by one call, but for a record that is
-// larger.
-const bufferMax = 256 << 10
+const (
+	// bufferMax is how many bytes of records are written by one call, but for a record that is
+	// larger.
+	bufferMax = 256 << 10
+	// dropMax is how many records are forgotten at a time.
+	dropMax = 10_000
+)
 
 // writer appends records to the last segment. It belongs to one goroutine at a time.
 type writer struct {
@@ -24,31 +28,25 @@ type writer struct {
 // is known any more, and lets the disk alone for a while.
 func (w *writer) write(batch []*record) {
 	if w.broken || w.l.rt.Now().Before(w.until) {
-		w.drop(len(batch))
+		w.l.count(&w.l.stats.Dropped, len(batch))
 		return
 	}
 	err := w.append(batch)
 	if err == nil {
 		return
 	}
-	w.drop(len(batch))
+	w.l.count(&w.l.stats.Dropped, len(batch))
 	w.l.log.Warn("the disk cache can't be written", "pause", quiet, "err", err)
 	w.until = w.l.rt.Now().Add(quiet)
 	w.buf, w.placed = nil, nil
 	if s := w.active; s != nil {
 		w.active = nil
-		w.l.count(&w.l.stats.Discarded)
+		w.l.count(&w.l.stats.Discarded, 1)
 		if err := w.discard(s); err != nil {
 			w.l.log.Warn("the disk cache stops writing: a file can't be removed", "err", err)
 			w.broken = true
 		}
 	}
-}
-
-func (w *writer) drop(n int) {
-	w.l.mu.Lock()
-	defer w.l.mu.Unlock()
-	w.l.stats.Dropped += int64(n)
 }
 
 func (w *writer) append(batch []*record) error {
@@ -105,7 +103,7 @@ func (w *writer) flush() error {
 // makeRoom sees to it that the active segment has room for a record: if need be it begins
 // another, for which it gives up old ones.
 func (w *writer) makeRoom(size int64) error {
-	target := min(w.l.o.Size/segmentsPart, segmentMax)
+	target := max(min(w.l.o.Size/segmentsPart, segmentMax), w.l.o.Size/filesMax)
 	if w.active == nil && w.last > 0 {
 		w.reopen()
 	}
@@ -190,9 +188,11 @@ func (w *writer) evict() error {
 
 // discard forgets a segment, and removes its file.
 func (w *writer) discard(s *segment) error {
-	w.l.mu.Lock()
-	w.l.index.drop(s)
-	w.l.mu.Unlock()
+	for all := false; !all; { // readers wait for the lock
+		w.l.mu.Lock()
+		all = w.l.index.drop(s, dropMax)
+		w.l.mu.Unlock()
+	}
 	_ = s.file.Close() // it was not to be kept
 	return w.l.dir.Remove(segmentName(s.id))
 }

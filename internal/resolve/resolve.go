@@ -190,12 +190,30 @@ func (r *Resolver) Send(
 ) (store.Result, store.Snapshot, error) {
 	res, s, err := r.st.Send(ctx, w)
 	if res == store.Applied {
-		if in := w.At.Cell.Intent; in != nil && !w.Next.Holds(in.Tx) {
-			r.outcomes.Clear(in.Tx, w.At.Name)
-		}
-		r.Replaced(w)
+		r.applied(w)
 	}
 	return res, s, err
+}
+
+// SendAll is Send of several writes in one request, as Store.SendAll tells.
+func (r *Resolver) SendAll(
+	ctx context.Context, writes []*store.Write,
+) (res store.Result, seen []store.Snapshot, refused int, err error) {
+	res, seen, refused, err = r.st.SendAll(ctx, writes)
+	if res == store.Applied {
+		for _, w := range writes {
+			r.applied(w)
+		}
+	}
+	return res, seen, refused, err
+}
+
+// applied draws the conclusions from a write.
+func (r *Resolver) applied(w *store.Write) {
+	if in := w.At.Cell.Intent; in != nil && !w.Next.Holds(in.Tx) {
+		r.outcomes.Clear(in.Tx, w.At.Name)
+	}
+	r.Replaced(w)
 }
 
 // Replaced tells of the external values that a write which was applied has unlinked.

@@ -10,7 +10,7 @@ import (
 // has waited for that: only for who does it makes a timer, and tells its parent that it is there.
 type deadline struct {
 	parent context.Context
-	at     time.Time // not after the parent's
+	at     time.Time // unless the parent's is earlier
 
 	mu     sync.Mutex // guards all below
 	ended  bool       // by cancel
@@ -25,9 +25,6 @@ func withTimeout(
 	parent context.Context, d time.Duration,
 ) (context.Context, context.CancelFunc) {
 	c := &deadline{parent: parent, at: time.Now().Add(d)}
-	if at, ok := parent.Deadline(); ok && at.Before(c.at) {
-		c.at = at
-	}
 	return c, c.cancel
 }
 
@@ -51,7 +48,12 @@ func (c *deadline) armLocked() context.Context {
 }
 
 // Deadline implements context.Context.
-func (c *deadline) Deadline() (time.Time, bool) { return c.at, true }
+func (c *deadline) Deadline() (time.Time, bool) {
+	if at, ok := c.parent.Deadline(); ok && at.Before(c.at) {
+		return at, true
+	}
+	return c.at, true
+}
 
 // Done implements context.Context.
 func (c *deadline) Done() <-chan struct{} {

@@ -60,6 +60,20 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
+// TestTimeoutAfterParent: who has not ended before its parent ends after it, also where both have
+// the same time.
+func TestTimeoutAfterParent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		parent, stop := context.WithTimeout(background, time.Second)
+		defer stop()
+		ctx, cancel := rt.WithTimeout(parent, time.Minute)
+		defer cancel()
+		<-ctx.Done()
+		assert.Equal(t, context.DeadlineExceeded, parent.Err())
+		assert.Equal(t, context.DeadlineExceeded, ctx.Err())
+	})
+}
+
 // ended asserts how a context has, and that its children have, too.
 func ended(t *testing.T, ctx context.Context, want error) {
 	t.Helper()

@@ -636,4 +636,12 @@ var bugs = []bug{
 			return same
 `, "range-follow-expire",
 	},
+	{
+		"hints taken for all that there is", "internal/follow/pass.go",
+		`	p := f.newPass(ctx)
+	var all`,
+		`	p := f.newPass(ctx)
+	p.sum.Whole = true
+	var all`, "range-follow",
+	},
 }

@@ -20,7 +20,10 @@ const (
 	put
 	del
 	list
+	batch
 )
+
+var kinds = [...]string{"get", "put", "del", "list", "batch"}
 
 // call is one request to the store. It parks twice at most: until it takes effect, and
 // until its answer arrives.
@@ -36,6 +39,7 @@ type call struct {
 	data    []byte
 	cond    backend.Condition
 	options backend.ListOptions
+	writes  []backend.Write // of a batch
 
 	// applied is set when it has taken effect, answered when its client knows.
 	applied, answered bool
@@ -44,8 +48,11 @@ type call struct {
 
 	object backend.Object
 	stamp  backend.Stamp
-	page   backend.Page
-	err    error
+	stamps []backend.Stamp
+	// refused is the write of a batch whose condition did not hold.
+	refused int
+	page    backend.Page
+	err     error
 }
 
 // bucket is the store as one process sees it: every call parks until the scheduler
@@ -88,6 +95,47 @@ func (b bucket) Capabilities() backend.Capabilities {
 	return backend.Capabilities{ConditionalDelete: true, SendsOnce: b.p.s.params.once}
 }
 
+// batcher is a bucket of a world in which a write may be one of several objects.
+type batcher struct{ bucket }
+
+var _ backend.Batcher = batcher{}
+
+func (b batcher) PutAll(
+	ctx context.Context, writes []backend.Write,
+) ([]backend.Stamp, int, error) {
+	c := &call{kind: batch, name: writes[0].Name, writes: writes}
+	b.send(ctx, c)
+	return c.stamps, c.refused, c.err
+}
+
+// BatchMax is so small that not all that is written fits.
+func (batcher) BatchMax() int { return batchMax }
+
+const batchMax = 400
+
+// applyAll writes all objects of a batch, or none.
+func (s *Sim) applyAll(c *call) {
+	ctx := context.Background()
+	for i, w := range c.writes {
+		o, err := s.store.Get(ctx, w.Name, "")
+		if absent := err != nil; absent != w.If.Absent() || o.Version != w.If.Version() {
+			c.refused, c.err = i, fmt.Errorf("batch: %w", backend.ErrPrecondition)
+			return
+		}
+	}
+	c.err, c.stamps = nil, make([]backend.Stamp, len(c.writes))
+	for i, w := range c.writes {
+		at, err := s.store.Put(ctx, w.Name, w.Data, w.If)
+		if err != nil {
+			s.world.Fail(fmt.Errorf("batch: %w", err))
+			return
+		}
+		s.witness.Put(relative(w.Name), w.Data, at.Version)
+		at.Time = s.tells(at.Time)
+		c.stamps[i] = at
+	}
+}
+
 // send parks the call until it is answered, or its context ends.
 func (b bucket) send(ctx context.Context, c *call) {
 	if c.err = ctx.Err(); c.err != nil {
@@ -111,7 +159,7 @@ func (c *call) harms() {
 	}
 }
 
-func (c *call) write() bool { return c.kind == put || c.kind == del }
+func (c *call) write() bool { return c.kind == put || c.kind == del || c.kind == batch }
 
 // apply makes the call take effect.
 func (s *Sim) apply(c *call) {
@@ -125,6 +173,8 @@ func (s *Sim) apply(c *call) {
 		if c.err == nil {
 			s.witness.Put(relative(c.name), c.data, c.stamp.Version)
 		}
+	case batch:
+		s.applyAll(c)
 	case del:
 		if c.err = s.store.Delete(ctx, c.name, c.known); c.err == nil {
 			s.witness.Remove(relative(c.name))
@@ -162,10 +212,16 @@ func (s *Sim) answer(c *call) {
 
 // answerWith gives the client an error instead of the result.
 func (s *Sim) answerWith(c *call, err error) {
-	c.object, c.stamp, c.page = backend.Object{}, backend.Stamp{}, backend.Page{}
+	c.forget()
 	c.err = err
 	c.harms()
 	s.answer(c)
+}
+
+// forget empties the answer.
+func (c *call) forget() {
+	c.object, c.stamp, c.page = backend.Object{}, backend.Stamp{}, backend.Page{}
+	c.stamps, c.refused = nil, 0
 }
 
 // drop takes the call out of the list of parked ones.
@@ -178,7 +234,7 @@ func (s *Sim) drop(c *call) {
 func (s *Sim) abandon(c *call, cause error) {
 	s.drop(c)
 	c.harms()
-	c.object, c.stamp, c.page = backend.Object{}, backend.Stamp{}, backend.Page{}
+	c.forget()
 	c.err = cause
 	if c.write() {
 		c.err = fmt.Errorf("%w: %w", backend.ErrOutcomeUnknown, cause)
@@ -194,7 +250,7 @@ func (s *Sim) haunt(c *call) {
 	s.haunted++
 	s.ghosts = append(s.ghosts, &call{
 		kind: c.kind, id: c.id, p: c.p, at: c.at,
-		name: c.name, known: c.known, data: c.data, cond: c.cond,
+		name: c.name, known: c.known, data: c.data, cond: c.cond, writes: c.writes,
 	})
 }
 

@@ -60,7 +60,7 @@ func (l *line) String() string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, "p%-2d %-4s#%-5d %-10s @%-5s >%-5s %-12s", l.process-1,
-		[...]string{"get", "put", "del", "list"}[l.kind], l.call, short(l.name), l.at, l.version,
+		kinds[l.kind], l.call, short(l.name), l.at, l.version,
 		l.result())
 	if len(l.data) > 0 {
 		b.WriteString(" " + describe(l.data))

@@ -35,6 +35,7 @@ type params struct {
 	newest    bool // calls that are neither chosen nor harmed: the newest first
 	clones    bool // all processes draw the same random choices
 	once      bool // the store declares that a write takes effect once at most
+	batches   bool // the store writes several objects at one instant
 	told      told // what answers tell of the store's time
 	skewed    bool // the clocks of processes differ
 	feeds     bool // most handles tell followers what they write
@@ -112,8 +113,10 @@ func newParams(cfg Config) params {
 	p.inline = []int{0, 5, 6, 1 << 20, 1 << 20, 1 << 20}[values.Below(6)]
 	declares := baton.Derive(cfg.Seed, 10)
 	p.once, p.clones = declares.Below(2) == 0, declares.Below(8) == 0
-	disk := baton.Derive(cfg.Seed, 15)
+	disk := baton.Derive(cfg.Seed, 17)
 	p.disk = disk.Below(4) == 0
+	batches := baton.Derive(cfg.Seed, 18)
+	p.batches = p.once && batches.Below(4) == 0
 	if pages := baton.Derive(cfg.Seed, 9); program.Scans(cfg.Workload) {
 		p.pageMax = []int{0, 0, 1, 2, 3, 5}[pages.Below(6)]
 	}
@@ -220,7 +223,11 @@ func (p *process) main() {
 		c.Onto(p.s.shelf)
 		opts = append(opts, strictkv.WithCache((*cache.Cache)(c)))
 	}
-	db, err := open(ctx, p, bucket{p}, p.s.params, opts...)
+	var store backend.Backend = bucket{p}
+	if p.s.params.batches {
+		store = batcher{bucket{p}}
+	}
+	db, err := open(ctx, p, store, p.s.params, opts...)
 	if err != nil {
 		p.s.world.Fail(err)
 		return

@@ -53,6 +53,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s.log = o.Logger.With("database", strings.TrimSuffix(o.Prefix, "/"))
+	s.batcher, _ = o.Backend.(backend.Batcher)
+	s.near = o.Backend.Capabilities().Near
 	if s.opening.Store(true); s.readOnly {
 		s.backend = sealed{o.Backend}
 		o.Probe = ProbeNever

@@ -31,6 +31,9 @@ type flight struct {
 // time given; with 0 it may be older than the call, and must be validated by whoever
 // needs better.
 func (s *Store) ReadShared(ctx context.Context, name string, after uint64) (Snapshot, error) {
+	if s.near { // the read itself takes no longer
+		return s.Read(ctx, name)
+	}
 	for {
 		f, landed := s.flights.join(s.rt, name)
 		if landed == nil {
@@ -88,4 +91,20 @@ func (f *flights) leave(name string, x *flight) {
 	if done != nil {
 		done.Set()
 	}
+}
+
+// Wave calls f(0) to f(n-1), each of which reads, waits for all, and returns the error of the
+// lowest index that failed: at the same time, unless the store answers a read as soon as a
+// goroutine would have begun.
+func (s *Store) Wave(n int, f func(i int) error) error {
+	if !s.near {
+		return seam.Each(s.rt, n, f)
+	}
+	var first error
+	for i := range n {
+		if err := f(i); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
 }

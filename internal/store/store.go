@@ -101,6 +101,8 @@ type Options struct {
 type Store struct {
 	bounds  Requests
 	backend backend.Backend
+	batcher backend.Batcher // the backend, if it is one
+	near    bool            // what its Capabilities say
 	rt      seam.Runtime
 	cache   *cache.Space
 	prefix  string
@@ -192,7 +194,12 @@ func (s *Store) Read(ctx context.Context, name string) (Snapshot, error) {
 	if !cached {
 		known, _ = s.cache.Recall(name)
 	}
-	return s.read(ctx, name, known, cached)
+	seen, err := s.read(ctx, name, known, cached)
+	if !cached && known.Version != "" && errors.Is(err, backend.ErrInvalid) {
+		// Its form is another store's, from which the objects were copied here.
+		return s.Fetch(ctx, name)
+	}
+	return seen, err
 }
 
 // Fetch reads a cell's bytes, whatever the cache remembers.

@@ -9,6 +9,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/cache"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/observe"
 )
 
 // Result is how the sending of a write ended.
@@ -45,6 +46,14 @@ func (s *Store) Prepare(at Snapshot, next *cell.Cell) *Write {
 	return &Write{At: at, Next: next, data: cell.Encode(next, s.rt.Entropy())}
 }
 
+// condition holds while the cell is at what the write replaces.
+func (w *Write) condition() backend.Condition {
+	if w.At.Version == "" {
+		return backend.IfAbsent()
+	}
+	return backend.IfVersion(w.At.Version)
+}
+
 // SendsOnce reports whether a refusal is no echo for certain: nobody on the way to the store
 // can have sent the write twice.
 func (s *Store) SendsOnce() bool { return s.backend.Capabilities().SendsOnce }
@@ -52,10 +61,7 @@ func (s *Store) SendsOnce() bool { return s.backend.Capabilities().SendsOnce }
 // Send sends the write, again while it certainly was not applied. If it was
 // Applied, the snapshot is the cell's new state; otherwise the error tells why.
 func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
-	cond := backend.IfAbsent()
-	if w.At.Version != "" {
-		cond = backend.IfVersion(w.At.Version)
-	}
+	cond := w.condition()
 	e := cache.Entry{Cell: w.Next, Size: len(w.data), Wrote: true, Replaces: w.At.Version}
 	result := NotApplied
 	var cause error
@@ -131,4 +137,83 @@ func classify(err error) Result {
 		return NotApplied
 	}
 	return Unknown
+}
+
+// SendsTogether reports whether the store can take all writes in one request, which takes effect at
+// one instant. Each must have been prepared for this, and not been sent.
+func (s *Store) SendsTogether(writes []*Write) bool {
+	if s.batcher == nil || !s.SendsOnce() {
+		return false
+	}
+	size := 0
+	for _, w := range writes {
+		size += len(w.data)
+	}
+	return size <= s.batcher.BatchMax()
+}
+
+// Batches reports whether the store can take any writes together.
+func (s *Store) Batches() bool { return s.batcher != nil && s.SendsOnce() }
+
+// SendAll sends writes in one request, again while it certainly was not applied. If it was Applied,
+// the snapshots are the cells' new states; of a Refused one refused is the index of a write whose
+// condition did not hold.
+func (s *Store) SendAll(
+	ctx context.Context, writes []*Write,
+) (result Result, seen []Snapshot, refused int, err error) {
+	all := make([]backend.Write, len(writes))
+	for i, w := range writes {
+		all[i] = backend.Write{Name: s.FullName(w.At.Name), Data: w.data, If: w.condition()}
+	}
+	result = NotApplied
+	var cause error
+	var made []backend.Stamp
+	var at times
+	proved := uint64(0)
+	notApplied := s.retry(ctx, func(ctx context.Context) error {
+		proved = s.Tick()
+		made, refused, at, cause = s.timedPutAll(ctx, writes[0].At.Name, all)
+		if result = classify(cause); result == NotApplied {
+			return cause
+		}
+		return nil
+	})
+	if notApplied != nil {
+		result, cause = NotApplied, notApplied
+	}
+	if result != Applied {
+		return result, nil, refused, fmt.Errorf("write %q and %d more: %w",
+			all[0].Name, len(all)-1, cause)
+	}
+	settled := s.Tick()
+	seen = make([]Snapshot, len(writes))
+	for i, w := range writes {
+		e := cache.Entry{
+			Cell: w.Next, Size: len(w.data), Wrote: true, Replaces: w.At.Version,
+			Version: made[i].Version, Proved: proved, Settled: settled,
+			Until: at.sent, Since: at.came,
+		}
+		s.cache.Keep(w.At.Name, e, w.data)
+		seen[i] = s.applied(w.At.Name, e, made[i].Time)
+		if !w.At.Until.IsZero() {
+			s.churn.observe(at.sent.Sub(w.At.Until), false)
+		}
+	}
+	return Applied, seen, 0, nil
+}
+
+func (s *Store) timedPutAll(
+	ctx context.Context, name string, all []backend.Write,
+) (made []backend.Stamp, refused int, at times, err error) {
+	at.sent = s.rt.Now()
+	ctx, r := s.observer.Request(ctx, observe.Put, name, all[0].Name, at.sent)
+	made, refused, err = s.batcher.PutAll(ctx, all)
+	at.came = s.rt.Now()
+	for _, w := range all {
+		r.Written += len(w.Data)
+	}
+	s.counts.Puts.Add(1)
+	s.counts.BytesWritten.Add(int64(r.Written))
+	s.wrote(ctx, &r, at.came, err)
+	return made, refused, at, err
 }

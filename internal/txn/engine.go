@@ -83,11 +83,14 @@ type Config struct {
 
 // New returns an Engine.
 func New(c Config) *Engine {
-	rt := c.Store.Runtime()
+	rt, cells := c.Store.Runtime(), latch.CellsMax
+	if c.Store.Batches() {
+		cells = latch.CellsTogetherMax
+	}
 	e := &Engine{
 		st: c.Store, rs: c.Resolver, rt: rt, bg: c.Background, keys: c.Keys,
 		inlineMax: c.InlineMax, scans: scan.New(c.Store, c.Resolver),
-		latches: latch.NewQueue[*txn](rt),
+		latches: latch.NewQueue[*txn](rt, cells),
 	}
 	e.commits = commit.New(commit.Options{
 		Store: e.st, Resolver: e.rs, Background: e.bg, Keys: e.keys, Scanner: e.scans,

@@ -8,7 +8,6 @@ import (
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
 	"github.com/strictkv/strictkv/internal/scan"
-	"github.com/strictkv/strictkv/internal/seam"
 )
 
 // ScannedMax is how many names, tombstones included, the scans of one transaction may go
@@ -299,7 +298,7 @@ func (tx *Tx) readMissing(names []string, missing []int, values [][]byte, errs [
 		return asked
 	})
 	failed := make([]bool, len(missing))
-	_ = seam.Each(tx.t.e.rt, len(missing), func(j int) error {
+	_ = tx.t.e.st.Wave(len(missing), func(j int) error {
 		i := missing[j]
 		values[i], failed[j], errs[i] = tx.readStore(names[i])
 		return nil

@@ -237,3 +237,31 @@ func TestHot(t *testing.T) {
 		t.Logf("%d rounds", took)
 	})
 }
+
+// TestCommandTimeout: a command ends when it has taken as long as it may, and those after it have
+// as long again, though they share what counts the time.
+func TestCommandTimeout(t *testing.T) {
+	for _, command := range []string{"GET a", "SET a 1", "MGET a b", "DBSIZE"} {
+		slow(t, redis.Options{CommandTimeout: 500 * time.Millisecond},
+			func(t *testing.T, dial func() net.Conn) {
+				c := dial()
+				defer c.Close()
+				r := bufio.NewReader(c)
+				began := time.Now()
+				_, err := io.WriteString(c, command+"\r\n")
+				require.NoError(t, err)
+				line, err := r.ReadString('\n')
+				require.NoError(t, err)
+				assert.Contains(t, line, "-TIMEOUT", command)
+				assert.Equal(t, 500*time.Millisecond, time.Since(began))
+			})
+		slow(t, redis.Options{CommandTimeout: 5 * time.Second},
+			func(t *testing.T, dial func() net.Conn) {
+				c := dial()
+				defer c.Close()
+				for range 20 {
+					rounds(t, c, []string{command})
+				}
+			})
+	}
+}

@@ -17,6 +17,9 @@ import (
 
 	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/folder"
+	"github.com/strictkv/strictkv/backend/gcs"
+	"github.com/strictkv/strictkv/backend/gcs/gcstest"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/layers/snapshot"
 )
@@ -233,14 +236,36 @@ func TestMissingBase(t *testing.T) {
 	require.ErrorContains(t, err, base)
 }
 
-var instants = flag.Int("snapshot.instants", 60, "snapshots that TestOneInstant takes")
+var instants = flag.Int("snapshot.instants", 0, "snapshots that TestOneInstant takes")
 
 // TestOneInstant: a snapshot taken while others move amounts between keys has the right sum, or is
 // none.
 func TestOneInstant(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		store func() backend.Backend
+		taken int
+	}{
+		{"memory", func() backend.Backend { return memory.New() }, 60},
+		{"folder", func() backend.Backend { return folder.New(t.TempDir(), folder.NoSync()) }, 5},
+		{"gcs", func() backend.Backend { return gcs.New(gcstest.New(t).Bucket(t)) }, 3},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			if *instants > 0 {
+				x.taken = *instants
+			}
+			db, err := strictkv.Open(t.Context(), "db", x.store())
+			require.NoError(t, err)
+			oneInstant(t, db, x.taken)
+			require.NoError(t, db.Close(t.Context()))
+		})
+	}
+}
+
+func oneInstant(t *testing.T, db *strictkv.DB, snapshots int) {
+	t.Helper()
 	const accounts, writers = 8, 8
-	snapshots := *instants
-	db, c := database(t)
+	c := db.Collection([]byte("accounts"))
 	for i := range accounts {
 		require.NoError(t, c.Write(t.Context(), []byte{byte('a' + i)}, amount(100)))
 	}

@@ -52,7 +52,7 @@ const (
 // units are the packages whose tests are asked after the simulation.
 var units = []string{
 	"internal/commit", "internal/resolve", "internal/store", "internal/scan", "internal/txn",
-	"internal/cleanup", "internal/sweep", ".", "internal/check/system",
+	"internal/cleanup", "internal/sweep", "internal/feed", ".", "internal/check/system",
 }
 
 // mutated are the packages as they are now, with their mutants.

@@ -106,8 +106,8 @@ func (x *session) follow(r *baton.Source) {
 	x.goOn(ctx, c, w, append(c.options(), strictkv.FollowEvery(every))...)
 }
 
-// whim is how a client goes on with a copy: for so many passes, or, unless negative, changes, and how
-// long it works on each.
+// whim is how a client goes on with a copy: for so many passes, or, unless negative, changes, and
+// how long it works on each.
 type whim struct {
 	passes, leave int
 	work          time.Duration

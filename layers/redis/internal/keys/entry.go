@@ -3,6 +3,7 @@ package keys
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv"
@@ -64,9 +65,9 @@ const (
 // StringMax is how long a string may be, in bytes.
 const StringMax = strictkv.ValueMax - HeaderMax - binary.MaxVarintLen32 - NameMax
 
-// encode is the value that is stored. The name is that of a key which is hashed, else nil.
-func (e *Entry) encode(name []byte) []byte {
-	out := make([]byte, 0, HeaderMax+binary.MaxVarintLen32+len(name)+len(e.Body))
+// encode appends the value that is stored. The name is that of a key which is hashed, else nil.
+func (e *Entry) encode(out, name []byte) []byte {
+	out = slices.Grow(out, HeaderMax+binary.MaxVarintLen32+len(name)+len(e.Body))
 	flags := byte(e.Kind)
 	if e.Large {
 		flags |= flagLarge

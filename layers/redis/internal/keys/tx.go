@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/strictkv/strictkv"
@@ -235,12 +236,23 @@ func (t *Tx) put(name []byte, e Entry) error {
 	key, named := store(name)
 	t.take(key)
 	t.last.known = false
-	value := e.encode(named)
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	value := e.encode((*room)[:0], named) // of which Write makes a copy
+	if cap(value) <= roomMax {
+		*room = value
+	}
 	if err := t.copies(value); err != nil {
 		return err
 	}
 	return t.tx.Write(t.Collection(), key, value, e.options()...)
 }
+
+// rooms are where values are encoded.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
+
+// roomMax is how much memory is kept for that, in bytes.
+const roomMax = 64 << 10
 
 // Delete removes a key with its value, and reports whether it had one.
 func (t *Tx) Delete(name []byte) (bool, error) {

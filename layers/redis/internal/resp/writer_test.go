@@ -80,3 +80,29 @@ func TestParseInt(t *testing.T) {
 		assert.Equal(t, ok, got, "%q", text)
 	}
 }
+
+// TestLongReplies: replies that need a larger buffer are sent as they are, also if another writer
+// uses that afterwards.
+func TestLongReplies(t *testing.T) {
+	var sent [2]bytes.Buffer
+	var writers [2]resp.Writer
+	for range 3 {
+		for i := range writers {
+			w, text := &writers[i], strings.Repeat(string(rune('a'+i)), 3000)
+			for range 30 { // more than the buffer of the pool has
+				w.Bulk([]byte(text))
+			}
+			mark := w.Mark()
+			w.Bulk([]byte("not sent"))
+			w.Rewind(mark)
+		}
+		for i := range writers {
+			_, err := writers[i].WriteTo(&sent[i])
+			require.NoError(t, err)
+		}
+	}
+	for i := range sent {
+		want := "$3000\r\n" + strings.Repeat(string(rune('a'+i)), 3000) + "\r\n"
+		assert.Equal(t, strings.Repeat(want, 90), sent[i].String())
+	}
+}

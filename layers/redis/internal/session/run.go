@@ -117,6 +117,9 @@ func (s *Session) transaction(
 
 // ahead reads in one wave what the calls are about to read, if that are several keys.
 func (s *Session) ahead(t *keys.Tx, calls []call) error {
+	if len(calls) == 1 && calls[0].command.First == calls[0].command.Last {
+		return nil
+	}
 	var names []keys.Named
 	for _, c := range calls {
 		c.eachKey(func(key []byte) {

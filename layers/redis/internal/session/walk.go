@@ -12,7 +12,7 @@ import (
 )
 
 // What goes through a database is no transaction: it sees each key that is there all the time once,
-// and others perhaps.
+// and others perhaps. It may take as long as any command, but for FLUSHDB and FLUSHALL.
 
 const (
 	// keysMax is how many keys KEYS replies, and keysBytesMax how many bytes they may have.
@@ -23,6 +23,7 @@ const (
 )
 
 func (s *Session) doKeys(ctx context.Context, args [][]byte) error {
+	ctx = s.timed(ctx)
 	var found [][]byte
 	size := 0
 	w := keys.Walk{Database: s.database, Prefix: command.Literal(args[1])}
@@ -47,7 +48,7 @@ func (s *Session) doKeys(ctx context.Context, args [][]byte) error {
 }
 
 func (s *Session) doSize(ctx context.Context, _ [][]byte) error {
-	n, err := s.size(ctx, s.database, math.MaxInt64)
+	n, err := s.size(s.timed(ctx), s.database, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -84,6 +85,7 @@ func (s *Session) doScan(ctx context.Context, args [][]byte) error {
 		}
 		w.After = place
 	}
+	ctx = s.timed(ctx)
 	var names [][]byte
 	next, seen := uint64(0), 0
 	for at, err := range s.shared.Space.Walk(ctx, w) {
@@ -110,6 +112,7 @@ func (s *Session) doScan(ctx context.Context, args [][]byte) error {
 
 // doRandom chooses one of some keys that stand together, so that it need not go through all.
 func (s *Session) doRandom(ctx context.Context, _ [][]byte) error {
+	ctx = s.timed(ctx)
 	w := keys.Walk{Database: s.database}
 	for begun := range 2 {
 		if begun == 0 {

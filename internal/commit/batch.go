@@ -1,0 +1,67 @@
+package commit
+
+import (
+	"slices"
+
+	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/store"
+)
+
+// batches prepares the writes of a parallel attempt as those of a direct one, if the store
+// can take them all at one instant. A key that is only locked is not written without need, nor
+// is a value linked that is an object of its own: what is sent late would have to be fenced.
+func (a *attempt) batches() bool {
+	apart := func(m *Member) bool { return m.Action == cell.Lock || m.External != nil }
+	if a.kind != Parallel || !a.st.Batches() || slices.ContainsFunc(a.members, apart) {
+		return false
+	}
+	writes := make([]*store.Write, len(a.members))
+	for i, m := range a.members {
+		m.write = a.st.Prepare(m.Base.Snapshot,
+			cell.Write(m.Base.Cell, m.Fold, a.id, m.Action, m.Value))
+		writes[i] = m.write
+	}
+	return a.st.SendsTogether(writes)
+}
+
+// sendBatch sends all writes in one request, whose effect is the commit point. If its outcome is
+// unknown, so is the attempt's: a store that can do this is not far away, and will hardly tell
+// more when it is asked.
+func (a *attempt) sendBatch() verdict {
+	if a.expired() {
+		return a.late(0)
+	}
+	writes := make([]*store.Write, len(a.members))
+	for i, m := range a.members {
+		writes[i] = m.write
+	}
+	ctx, cancel := a.st.Bounded(a.ctx)
+	defer cancel()
+	began := a.rt.Now()
+	res, seen, refused, err := a.rs.SendAll(ctx, writes)
+	err = a.ours(err)
+	took := a.rt.Now().Sub(began)
+	for i, m := range a.members {
+		m.Result, m.Took, m.err = res, took, err
+		if res == store.Applied {
+			m.Landed = seen[i]
+			a.landedAt(m.Landed.Told)
+		}
+	}
+	switch res {
+	case store.Applied:
+		return committed
+	case store.NotApplied:
+		return dead(err)
+	case store.Unknown:
+		return inDoubt(err)
+	}
+	for i, m := range a.members {
+		if i != refused {
+			m.Result, m.Unsent = store.NotApplied, true
+			a.unsent = append(a.unsent, m)
+		}
+	}
+	_, _, err = a.reread()
+	return dead(err)
+}
