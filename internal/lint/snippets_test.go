@@ -41,9 +41,9 @@ var known = map[string]string{
 	"gcs": modulePath + "/backend/gcs", "azure": modulePath + "/backend/azure",
 	"s3": modulePath + "/backend/s3", "simulated": modulePath + "/backend/simulated",
 	"queue": modulePath + "/layers/queue", "redis": modulePath + "/layers/redis",
-	"snapshot": modulePath + "/layers/snapshot", "replica": modulePath + "/layers/replica",
-	"gcstest": modulePath + "/backend/gcs/gcstest",
-	"tuple":   modulePath + "/layers/tuple", "typed": modulePath + "/layers/typed",
+	"snapshot": modulePath + "/layers/snapshot",
+	"gcstest":  modulePath + "/backend/gcs/gcstest",
+	"tuple":    modulePath + "/layers/tuple", "typed": modulePath + "/layers/typed",
 }
 
 var (
