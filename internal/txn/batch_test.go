@@ -219,3 +219,50 @@ func TestBatchFolds(t *testing.T) {
 		assert.Equal(t, "rival", got, "the marks tell")
 	})
 }
+
+// TestReadsWaitAtOnce: who reads what many have left undecided waits for all of them at the same
+// time, also where reads follow each other.
+func TestReadsWaitAtOnce(t *testing.T) {
+	keys := names(20)
+	for _, x := range []struct {
+		name string
+		fn   func(tx *txn.Tx, runs int, leave func()) error
+	}{
+		{"when they are read", func(tx *txn.Tx, runs int, leave func()) error {
+			if runs == 1 {
+				leave()
+			}
+			errs := make([]error, len(keys))
+			tx.ReadMulti(keys, make([][]byte, len(keys)), errs)
+			return errors.Join(errs...)
+		}},
+		{"when they are validated", func(tx *txn.Tx, runs int, leave func()) error {
+			if err := look(tx, keys...); err != nil {
+				return err
+			}
+			if runs == 1 {
+				leave()
+			}
+			return write("new", "=other")(tx)
+		}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.Value(1, keys...)
+				h, _ := w.batching()
+				began := time.Now()
+				runs := 0
+				_, err := h.tx(context.Background(), func(tx *txn.Tx) error {
+					runs++
+					return x.fn(tx, runs, func() {
+						for i, key := range keys {
+							w.rivalIn(byte(i+2), cell.Pending, key)
+						}
+					})
+				})
+				require.NoError(t, err)
+				assert.Less(t, time.Since(began), 4*patience)
+			})
+		})
+	}
+}
