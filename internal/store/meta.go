@@ -53,12 +53,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s.log = o.Logger.With("database", strings.TrimSuffix(o.Prefix, "/"))
-	s.batcher, _ = o.Backend.(backend.Batcher)
 	s.near = o.Backend.Capabilities().Near
 	if s.opening.Store(true); s.readOnly {
 		s.backend = sealed{o.Backend}
 		o.Probe = ProbeNever
 	}
+	s.batcher, _ = s.backend.(backend.Batcher) // which a sealed one is not
 	m, err := s.openMeta(ctx, o.Probe, o.MustExist || o.ReadOnly)
 	s.opening.Store(false)
 	if errors.Is(err, backend.ErrNotFound) { // what has just been there

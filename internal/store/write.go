@@ -181,6 +181,9 @@ func (s *Store) SendAll(
 	if notApplied != nil {
 		result, cause = NotApplied, notApplied
 	}
+	if w := writes[refused]; result == Refused && !w.At.Until.IsZero() {
+		s.churn.observe(at.sent.Sub(w.At.Until), true)
+	}
 	if result != Applied {
 		return result, nil, refused, fmt.Errorf("write %q and %d more: %w",
 			all[0].Name, len(all)-1, cause)
@@ -188,11 +191,13 @@ func (s *Store) SendAll(
 	settled := s.Tick()
 	seen = make([]Snapshot, len(writes))
 	for i, w := range writes {
-		seen[i] = s.applied(w.At.Name, cache.Entry{
+		e := cache.Entry{
 			Cell: w.Next, Size: len(w.data), Wrote: true, Replaces: w.At.Version,
 			Version: made[i].Version, Proved: proved, Settled: settled,
 			Until: at.sent, Since: at.came,
-		}, made[i].Time)
+		}
+		s.cache.Keep(w.At.Name, e, w.data)
+		seen[i] = s.applied(w.At.Name, e, made[i].Time)
 		if !w.At.Until.IsZero() {
 			s.churn.observe(at.sent.Sub(w.At.Until), false)
 		}
