@@ -58,7 +58,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		s.backend = sealed{o.Backend}
 		o.Probe = ProbeNever
 	}
-	s.batcher, _ = s.backend.(backend.Batcher) // which a sealed one is not
+	if b, ok := s.backend.(backend.Batcher); ok && b.BatchMax() > 0 { // a sealed one is none
+		s.batcher = b
+	}
 	m, err := s.openMeta(ctx, o.Probe, o.MustExist || o.ReadOnly)
 	s.opening.Store(false)
 	if errors.Is(err, backend.ErrNotFound) { // what has just been there
