@@ -88,3 +88,14 @@ func ExampleBucket_PutAll() {
 	fmt.Println(bucket.BatchMax(), errors.Is(err, backend.ErrInvalid))
 	// Output: 0 true
 }
+
+// A store that can't write several objects at one instant says so by 0.
+func ExampleBucket_BatchMax() {
+	bucket, err := bucketurl.Open(context.Background(), "mem://example-of-batch-max")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer bucket.Close()
+	fmt.Println(bucket.BatchMax())
+	// Output: 0
+}
