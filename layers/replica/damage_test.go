@@ -109,7 +109,9 @@ func TestCopiesOfSomethingElse(t *testing.T) {
 		{db, replica.PerKey, []*strictkv.Collection{d, c}, true},
 		{db, replica.PerKey, []*strictkv.Collection{c, d, c}, false},
 		{db, replica.Instant, []*strictkv.Collection{c, d}, true},
-		{other, replica.Instant, []*strictkv.Collection{otherC, other.Collection([]byte("d"))}, true},
+		{other, replica.Instant, []*strictkv.Collection{
+			otherC, other.Collection([]byte("d")),
+		}, true},
 	} {
 		r, err := open(next.db, dir, next.mode, next.cs...)
 		require.NoError(t, err)

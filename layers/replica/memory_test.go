@@ -19,8 +19,6 @@ type disk struct {
 	durable pairs // as of the last durable batch
 	// left is how many batches it takes until it crashes; negative is no end.
 	left int
-	// half says that of the batch it crashes at, a part is applied: no engine is like that.
-	half int
 }
 
 // pairs are in the order of keys, and never changed.
@@ -97,7 +95,6 @@ func (d *disk) commit(b *batch, durable bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.left == 0 {
-		d.pairs = d.pairs.apply(b.ops[:min(d.half, len(b.ops))])
 		return errCrash
 	}
 	d.left = max(d.left-1, -1)

@@ -57,8 +57,8 @@ func newWorld(t *testing.T, seed uint64, m Mode) *world {
 	}
 	w.writer, w.local = open(), open()
 	w.o = Options{
-		Collections: collections(w.local), Mode: m, LogMax: 1 + w.rand.IntN(1000),
-		Every: time.Second,
+		Collections: collections(w.local), Mode: m, LogMax: 1 + w.rand.IntN(100),
+		Every: time.Second, batchMax: 1 << w.rand.IntN(20),
 	}
 	w.start()
 	return w
@@ -276,7 +276,25 @@ func (w *world) run() {
 	require.NoError(w, w.writer.Close(w.Context()))
 }
 
+// equal requires that the copy is what the database has, and nothing else.
 func (w *world) equal() {
+	entries, large, larges := 0, 0, 0
+	for _, x := range w.disk.now() {
+		var r record
+		switch x.key[0] {
+		case keyLog:
+			entries++
+		case keyLarge:
+			large++
+		case keyRecord:
+			require.NoError(w, r.decode(x.value))
+			if r.large {
+				larges++
+			}
+		}
+	}
+	assert.Equal(w, larges, large, "large values, and records that refer to them")
+	assert.LessOrEqual(w, entries, w.o.LogMax+w.o.LogMax/8+64)
 	require.NoError(w, w.r.View(func(v *View) error {
 		require.Equal(w, truth(w.T, w.writer), shownBy(w.T, v, w.local))
 		return nil

@@ -60,7 +60,8 @@ type Options struct {
 	// the goroutine that follows. It must not call the Replica.
 	OnRebuild func(why error)
 
-	disk vfs.FS // another one for tests
+	disk     vfs.FS // another one for tests
+	batchMax int    // another limit of a batch for tests, in bytes
 }
 
 // The errors of this package, beside those of strictkv: strictkv.ErrNotFound, ErrInvalid,

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 		if r, err = open(db, os.Getenv(dirEnv), mode, c); err == nil {
 			if err = r.Ready(ctx); err == nil {
 				fmt.Println("ready")
-				time.Sleep(time.Hour) // it is killed
+				select {} // until it is killed
 			}
 		}
 	}

@@ -209,6 +209,9 @@ func (r *Replica) renew() (err error) {
 	if r.apply, err = newApplier(r.store); err != nil {
 		return err
 	}
+	if r.o.batchMax > 0 {
+		r.apply.batchMax = r.o.batchMax
+	}
 	r.apply.mode, r.apply.logMax, r.apply.number = r.o.Mode, uint64(r.o.LogMax), r.number
 	return nil
 }

@@ -16,9 +16,8 @@ func (r *Replica) Ready(ctx context.Context) error {
 }
 
 // Wait waits until all is shown that was committed before the call, by whomever: until a pass has
-// come to its end that has begun since, which takes up to Options.Every and the pass, or with a feed
-// Options.FullEvery. Errors:
-// strictkv.ErrClosed, the context's.
+// come to its end that has begun since, which takes up to Options.Every and the pass, or with a
+// feed Options.FullEvery. Errors: strictkv.ErrClosed, the context's.
 func (r *Replica) Wait(ctx context.Context) error {
 	called := time.Now()
 	return r.until(ctx, func(*shown) (bool, error) { return r.lookedSince(called), nil })

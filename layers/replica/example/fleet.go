@@ -60,7 +60,8 @@ func (f *fleet) start(ctx context.Context, i int) (*process, error) {
 	c := f.c
 	cmd := exec.CommandContext(ctx, self, "-node", fmt.Sprint(i), "-bucket", c.bucket,
 		"-dir", c.dir, "-records", fmt.Sprint(c.records), "-updates", fmt.Sprint(c.updates),
-		"-every", c.every.String(), "-full", c.fullEvery.String(), "-seed", fmt.Sprint(c.seed), fmt.Sprintf("-feed=%t", c.feed))
+		"-every", c.every.String(),
+		"-full", c.fullEvery.String(), "-seed", fmt.Sprint(c.seed), fmt.Sprintf("-feed=%t", c.feed))
 	cmd.Stderr = os.Stderr
 	p := &process{cmd: cmd}
 	if p.in, err = cmd.StdinPipe(); err != nil {
