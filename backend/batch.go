@@ -15,7 +15,8 @@ type Batcher interface {
 	PutAll(ctx context.Context, writes []Write) (at []Stamp, refused int, err error)
 
 	// BatchMax is how many bytes of data one PutAll may write, names not counted. More is
-	// ErrInvalid.
+	// ErrInvalid. It is always the same. 0 says that this is no Batcher after all: so does a
+	// wrapper of a store that is none.
 	BatchMax() int
 }
 

@@ -2,6 +2,7 @@ package bucketurl_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
@@ -71,4 +72,30 @@ func ExampleParameters_Flag() {
 	// Output:
 	// /data true <nil>
 	// <nil>
+}
+
+// What is in memory is written one object at a time.
+func ExampleBucket_PutAll() {
+	ctx := context.Background()
+	bucket, err := bucketurl.Open(ctx, "mem://example-of-put-all")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer bucket.Close()
+	_, _, err = bucket.PutAll(ctx, []backend.Write{
+		{Name: "greeting", Data: []byte("hello"), If: backend.IfAbsent()},
+	})
+	fmt.Println(bucket.BatchMax(), errors.Is(err, backend.ErrInvalid))
+	// Output: 0 true
+}
+
+// A store that can't write several objects at one instant says so by 0.
+func ExampleBucket_BatchMax() {
+	bucket, err := bucketurl.Open(context.Background(), "mem://example-of-batch-max")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer bucket.Close()
+	fmt.Println(bucket.BatchMax())
+	// Output: 0
 }

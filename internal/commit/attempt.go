@@ -192,8 +192,8 @@ func (a *attempt) ended(r Result) {
 // finish does what follows from how the attempt has ended.
 func (a *attempt) finish(v verdict) Result {
 	r := Result{
-		Outcome: v.Outcome, Err: v.err, Members: a.members, Partial: a.partial, Buried: a.buried,
-		Validation: a.found,
+		Outcome: v.Outcome, Err: v.err, Members: a.members, Partial: a.partial, Batched: a.batched,
+		Buried: a.buried, Validation: a.found,
 	}
 	switch v.Outcome {
 	case Committed:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/store"
+	"github.com/strictkv/strictkv/internal/txid"
 )
 
 // batches prepares the writes of a parallel attempt as those of a direct one, if the store
@@ -26,7 +27,7 @@ func (a *attempt) batches() bool {
 
 // sendBatch sends all writes in one request, whose effect is the commit point. If its outcome is
 // unknown, so is the attempt's: a store that can do this is not far away, and will hardly tell
-// more when it is asked.
+// more when it is asked. After a refusal those count as refused whose cells have changed.
 func (a *attempt) sendBatch() verdict {
 	if a.expired() {
 		return a.late(0)
@@ -63,5 +64,35 @@ func (a *attempt) sendBatch() verdict {
 		}
 	}
 	_, _, err = a.reread()
+	for _, m := range a.members {
+		if m.Seen.Cell != nil && m.Seen.Version != m.Base.Version {
+			m.Result, m.Unsent = store.Refused, false
+		}
+	}
+	a.unsent = slices.DeleteFunc(a.unsent, func(m *Member) bool { return !m.Unsent })
 	return dead(err)
+}
+
+// Torn reports whether an attempt of one request was refused by others than a single rival that
+// wants all of its keys, too. That would have been torn apart, had it been sent as several.
+func (r Result) Torn() bool {
+	refused := func(m *Member) bool { return m.Result == store.Refused }
+	if !r.Batched || !slices.ContainsFunc(r.Members, refused) {
+		return false
+	}
+	var rival txid.ID
+	for _, m := range r.Members {
+		if !refused(m) || m.Seen.Cell == nil {
+			return true
+		}
+		by := m.Seen.Cell.Writer
+		if in := m.Seen.Cell.Intent; in != nil {
+			by = in.Tx
+		}
+		if !rival.IsZero() && by != rival {
+			return true
+		}
+		rival = by
+	}
+	return false
 }

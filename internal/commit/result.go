@@ -38,6 +38,8 @@ type Result struct {
 	Members []*Member
 	// Partial says that a hot member's write went ahead of the others.
 	Partial bool
+	// Batched says that all members were written by one request, or none.
+	Batched bool
 	// Buried says that an answer was lost, and it was given up for another attempt: no rival need
 	// have undone it.
 	Buried bool

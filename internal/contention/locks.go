@@ -46,6 +46,8 @@ type Failure struct {
 //
 // One that failed at the hot member, before anything had landed, has stood in line there and
 // lost. That happens to all rivals but one, each time, and costs nothing here.
+//
+// Of an attempt of one request nothing lands: as landed counts what would have.
 func (f Failure) Toll() int {
 	torn := f.Refused + f.Direct*(oneKey-1)
 	switch {

@@ -53,11 +53,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s.log = o.Logger.With("database", strings.TrimSuffix(o.Prefix, "/"))
-	s.batcher, _ = o.Backend.(backend.Batcher)
 	s.near = o.Backend.Capabilities().Near
 	if s.opening.Store(true); s.readOnly {
 		s.backend = sealed{o.Backend}
 		o.Probe = ProbeNever
+	}
+	if b, ok := s.backend.(backend.Batcher); ok && b.BatchMax() > 0 { // a sealed one is none
+		s.batcher = b
 	}
 	m, err := s.openMeta(ctx, o.Probe, o.MustExist || o.ReadOnly)
 	s.opening.Store(false)

@@ -181,6 +181,9 @@ func (s *Store) SendAll(
 	if notApplied != nil {
 		result, cause = NotApplied, notApplied
 	}
+	if w := writes[refused]; result == Refused && !w.At.Until.IsZero() {
+		s.churn.observe(at.sent.Sub(w.At.Until), true)
+	}
 	if result != Applied {
 		return result, nil, refused, fmt.Errorf("write %q and %d more: %w",
 			all[0].Name, len(all)-1, cause)

@@ -76,6 +76,9 @@ func (t *txn) taxDead(r commit.Result) {
 			f.Landed++
 		}
 	}
+	if r.Torn() {
+		f.Landed = max(f.Landed, 1)
+	}
 	t.tax(f)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/backend/pebble"
@@ -70,4 +71,32 @@ func TestErrors(t *testing.T) {
 	}
 	_, err := bucketurl.Open(t.Context(), "pebble:///tmp/x")
 	require.ErrorContains(t, err, `scheme "pebble": want`)
+}
+
+// TestBatches: several keys are committed by one request, also through a URL and in a part of it.
+func TestBatches(t *testing.T) {
+	dir := filepath.ToSlash(t.TempDir())
+	bucket, err := bucketurl.Open(t.Context(), "pebble://"+dir, pebbleurl.Scheme())
+	require.NoError(t, err)
+	for name, b := range map[string]backend.Backend{
+		"bucket": bucket, "part": bucket.Within("part"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := strictkv.Open(t.Context(), "db", b)
+			require.NoError(t, err)
+			before := db.Stats()
+			require.NoError(t, db.Tx(t.Context(), func(tx *strictkv.Tx) error {
+				for _, key := range []string{"a", "b", "c"} {
+					err := tx.Write(db.Collection([]byte("c")), []byte(key), []byte("value"))
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+			require.NoError(t, db.Close(t.Context()))
+			assert.Equal(t, int64(1), db.Stats().Sub(before).Puts)
+		})
+	}
+	require.NoError(t, bucket.Close())
 }
