@@ -59,7 +59,7 @@ func ExampleOpen() {
 
 	dir, err := os.MkdirTemp("", "replica-") // a program keeps its directory
 	must(err)
-	defer os.RemoveAll(dir)
+	defer func() { must(os.RemoveAll(dir)) }()
 	r, err := replica.Open(ctx, db, dir, replica.Options{
 		Collections: []*strictkv.Collection{prices},
 	})

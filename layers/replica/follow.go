@@ -125,7 +125,8 @@ func (r *Replica) rebuild(why error) error {
 		return fmt.Errorf("throw a copy away: %w", err)
 	}
 	select {
-	case <-r.damage: // of the copy that is gone
+	case old := <-r.damage:
+		r.o.Logger.Debug("replica: damage of the copy that is gone", "err", old)
 	default:
 	}
 	return r.load()

@@ -73,11 +73,11 @@ func run(ctx context.Context, c config, out io.Writer) (err error) {
 		if *place != "" {
 			continue
 		}
-		dir, err := os.MkdirTemp("", "replica-")
-		if err != nil {
+		var dir string
+		if dir, err = os.MkdirTemp("", "replica-"); err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir)
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		if *place = dir; place == &c.bucket {
 			*place = bucketurl.File(dir)
 			if c.noSync {
