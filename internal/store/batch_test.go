@@ -94,3 +94,34 @@ func TestBatchesShowChurn(t *testing.T) {
 	moved.Until = moved.Until.AddDate(0, 0, -1)
 	assert.True(t, st.Doubtful(moved))
 }
+
+// careless is a batcher that breaks its contract.
+type careless struct{ batcher }
+
+func (c careless) PutAll(
+	ctx context.Context, writes []backend.Write,
+) (at []backend.Stamp, refused int, err error) {
+	at, refused, err = c.batcher.PutAll(ctx, writes)
+	if err != nil {
+		return nil, -1, err
+	}
+	return at[1:], refused, nil
+}
+
+// TestCarelessBatcher: what a backend leaves out is not known, and brings nobody down.
+func TestCarelessBatcher(t *testing.T) {
+	o := (&wire{mem: memory.New()}).options()
+	o.Backend = careless{batcher{memory.New()}}
+	st, err := store.Open(background, o)
+	require.NoError(t, err)
+	writes := []*store.Write{
+		st.Prepare(store.NoObject("=a"), valued(1)), st.Prepare(store.NoObject("=b"), valued(2)),
+	}
+	result, _, _, err := st.SendAll(background, writes)
+	require.ErrorContains(t, err, "1 versions of 2 writes")
+	require.Equal(t, store.Unknown, result)
+	result, _, refused, err := st.SendAll(background, writes)
+	require.ErrorIs(t, err, backend.ErrPrecondition)
+	require.Equal(t, store.Refused, result)
+	require.Zero(t, refused)
+}

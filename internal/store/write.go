@@ -178,9 +178,13 @@ func (s *Store) SendAll(
 		}
 		return nil
 	})
-	if notApplied != nil {
+	switch {
+	case notApplied != nil:
 		result, cause = NotApplied, notApplied
+	case result == Applied && len(made) != len(writes):
+		result, cause = Unknown, fmt.Errorf("%d versions of %d writes", len(made), len(writes))
 	}
+	refused = min(max(refused, 0), len(writes)-1)
 	if w := writes[refused]; result == Refused && !w.At.Until.IsZero() {
 		s.churn.observe(at.sent.Sub(w.At.Until), true)
 	}
