@@ -38,6 +38,8 @@ func (b *Backend) openEngine(dir string, s settings) (*pebble.DB, error) {
 		MemTableSize: memTable, MemTableStopWritesThreshold: tablesInMemory,
 		// What a newer version of Pebble may do with the directory is decided here.
 		FormatMajorVersion: pebble.FormatValueSeparation,
+		// Without this, damage ends the process. Whoever reads the damaged part is told.
+		EventListener: &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}},
 	}
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(bitsPerKey)

@@ -39,7 +39,6 @@ var final = []error{
 // verdicts are what errors of the engine and of the file system mean to a caller.
 var verdicts = []struct{ cause, verdict error }{
 	{ErrInUse, backend.ErrUnavailable},
-	{pebble.ErrCorruption, backend.ErrCorrupt},
 	{fs.ErrPermission, backend.ErrDenied},
 	{syscall.EROFS, backend.ErrDenied},
 	{syscall.ENOTDIR, backend.ErrBucketNotFound},
@@ -52,6 +51,9 @@ func verdict(err, otherwise error) error {
 		if errors.Is(err, f) {
 			return err
 		}
+	}
+	if pebble.IsCorruptionError(err) {
+		return fmt.Errorf("%w: %w", backend.ErrCorrupt, err)
 	}
 	for _, v := range verdicts {
 		if errors.Is(err, v.cause) {
