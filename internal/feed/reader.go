@@ -59,6 +59,8 @@ type Reader struct {
 	// handles are what is known of writers, and turn counts the calls.
 	handles map[string]*handle
 	turn    int
+	// asked is when the call before has asked for its listing.
+	asked store.Moment
 }
 
 // handle is what a reader knows of a writer.
@@ -79,14 +81,17 @@ func NewReader(st *store.Store, own string) *Reader {
 
 // Next returns what has been written since the call before, by one request to list it and one for
 // each object. The first call reads nothing: it says that all may have changed before, as calls
-// say later that find something missing or unreadable, or too much. An error changes nothing.
+// say later that find something missing or unreadable, or too much, or come so late that objects may
+// have been removed since the call before. An error changes nothing.
 func (r *Reader) Next(ctx context.Context) (Hints, error) {
+	asked := r.st.Moment()
 	l, err := r.list(ctx)
 	if err != nil {
 		return Hints{}, err
 	}
 	found := names{}
-	if found.hints.Missed = l.foreign || len(l.fresh) > readsMax; !r.begun {
+	late := r.st.Age(r.asked) >= Keep-Slack
+	if found.hints.Missed = l.foreign || late || len(l.fresh) > readsMax; !r.begun {
 		found.hints.Missed, l.read = true, nil
 	}
 	for some := range slices.Chunk(l.read, atOnce) {
@@ -98,6 +103,7 @@ func (r *Reader) Next(ctx context.Context) (Hints, error) {
 		found.hints.Missed = true
 	}
 	r.saw(l)
+	r.asked = asked
 	return found.hints, nil
 }
 

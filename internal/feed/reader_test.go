@@ -243,16 +243,39 @@ func TestAHandleThatWasSilentForLong(t *testing.T) {
 		pass(2 * Keep)
 		r := w.reader()
 		pass(time.Hour)
+		assert.Equal(t, Hints{Missed: true}, r.next(), "it was away")
 		quiet.Note([]string{"=b"})
 		pass(time.Second)
 		assert.Equal(t, Hints{Names: []string{"=b"}}, r.next(), "what was before is known")
 		lost.SetOutage(true)
 		lost.Note([]string{"=c"})
 		pass(time.Hour)
+		assert.Equal(t, Hints{Missed: true}, r.next(), "it was away")
 		lost.SetOutage(false)
 		assert.EqualValues(t, 1, lost.Dropped())
 		lost.Note([]string{"=d"})
 		pass(time.Minute)
 		assert.Equal(t, Hints{Names: []string{"=d"}, Missed: true}, r.next())
 	})
+}
+
+// Who comes back when objects may have been removed that he has not seen has missed something,
+// be there a later one or not.
+func TestAReaderThatComesBackAfterMinutes(t *testing.T) {
+	for away, missed := range map[time.Duration]bool{
+		Keep - 2*Slack: false, Keep: true, time.Hour: true,
+	} {
+		inWorld(t, func(w *world) {
+			r, c := w.reader(), w.client()
+			pass(time.Second)
+			assert.Zero(t, r.next())
+			c.Note([]string{"=a"})
+			pass(away)
+			h := r.next()
+			assert.Equal(t, missed, h.Missed, "%v", away)
+			assert.Equal(t, away < Keep, len(h.Names) == 1, "%v", away)
+			pass(time.Second)
+			assert.Zero(t, r.next(), "once")
+		})
+	}
 }
