@@ -145,7 +145,7 @@ func (b *Book) told(name string) {
 // restate notes that a cell has another State.
 func (b *Book) restate(name string, e Entry) error {
 	_, newer := b.newer[name]
-	if !b.kept || newer {
+	if !b.kept || newer || !e.Present { // what is absent nobody else may know of
 		b.newer[name] = e
 		return nil
 	}

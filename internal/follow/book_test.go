@@ -267,8 +267,10 @@ func TestAKeptBookForgetsWhatWasTold(t *testing.T) {
 	b.told("=b")
 	b.saw("=c", tombstone)
 	b.saw("=d", Entry{})
+	empty := Entry{State: tombstone.State} // an object that has never had a value
+	require.NoError(t, b.restate("=e", empty))
 	b.settle()
-	assert.Equal(t, map[string]Entry{"=c": tombstone}, b.newer)
+	assert.Equal(t, map[string]Entry{"=c": tombstone, "=e": empty}, b.newer)
 	items, log := b.Told()
 	assert.Empty(t, log)
 	assert.Len(t, items, 1)

@@ -88,8 +88,10 @@ type Follower struct {
 	// pending are changes that are kept back, by name.
 	pending map[string]Change
 	yield   func(Event) bool
-	// reported counts changes.
-	reported int
+	// reported counts changes, those with an error too, and changed those without.
+	reported, changed int
+	// likely is how many bytes a cell may have that was not listed.
+	likely int64
 }
 
 // New returns a Follower.
@@ -97,6 +99,7 @@ func New(st *store.Store, rs *resolve.Resolver, o Options) *Follower {
 	return &Follower{
 		Options: o, st: st, rs: rs, rt: st.Runtime(), spans: o.Spans, book: o.Book,
 		ends: make([][]string, len(o.Spans)), held: map[string]bool{}, pending: map[string]Change{},
+		likely: likelyFirst,
 	}
 }
 
@@ -168,13 +171,13 @@ func (f *Follower) await(ctx context.Context, name string, d time.Duration) erro
 
 // pacer tells how long to pause, each time.
 func (f *Follower) pacer() func() time.Duration {
-	pause, reported := WatchMin, f.reported
+	pause, changed := WatchMin, f.changed
 	return func() time.Duration {
 		if !f.Grows {
 			return f.Every
 		}
-		if f.reported != reported {
-			pause, reported = WatchMin, f.reported
+		if f.changed != changed {
+			pause, changed = WatchMin, f.changed
 		}
 		d := min(pause, f.Every)
 		pause = min(pause*3/2, f.Every)
@@ -216,6 +219,9 @@ func (f *Follower) rest(ctx context.Context, d time.Duration) error {
 			return err
 		}
 		if f.Instant {
+			if f.dueAt != 0 && f.dueAt <= f.st.Clock() { // nobody hints at that
+				return nil
+			}
 			continue
 		}
 		if h.Names, err = f.also(h.Names); err != nil {
@@ -298,6 +304,7 @@ func (f *Follower) observed(
 func (f *Follower) report(c Change) error {
 	f.reported++
 	if c.Err == nil {
+		f.changed++
 		f.book.saw(c.Name, c.Entry)
 		if f.Instant {
 			f.keep(c)

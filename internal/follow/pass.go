@@ -20,9 +20,11 @@ const (
 	// listsMax is how many parts are listed at once, and kept.
 	listsMax = 16
 	// readsMax and readsBytes bound the cells that are read at once, and kept with their values:
-	// their number, and their bytes, but that one may have any size.
-	readsMax   = 1024
-	readsBytes = 16 << 20
+	// their number, and their bytes, but that one may have any size. Those of a cell that was not
+	// listed are taken to be what others had; likelyFirst of the first.
+	readsMax    = 1024
+	readsBytes  = 16 << 20
+	likelyFirst = 1 << 20
 )
 
 // Sum is what a pass has come to.
@@ -302,6 +304,7 @@ func (p *pass) expects(name string, e Entry) {
 func (f *Follower) look(ctx context.Context, names []string) (Sum, error) {
 	p := f.newPass(ctx)
 	var all []*news
+	held := maps.Clone(f.held)
 	for _, name := range names {
 		if !f.follows(name) || !isCell(name) {
 			continue
@@ -311,13 +314,10 @@ func (f *Follower) look(ctx context.Context, names []string) (Sum, error) {
 			return p.sum, err
 		}
 		all = append(all, &news{sight: sight{name: name, seen: seen}, finding: doubtful})
+		delete(held, name)
 	}
 	if err := p.tell(all); err != nil {
 		return p.sum, err
-	}
-	held := maps.Clone(f.held)
-	for _, n := range all {
-		delete(held, n.name)
 	}
 	maps.Copy(held, p.held)
 	f.held = held

@@ -38,13 +38,14 @@ type news struct {
 func (p *pass) tell(all []*news) error {
 	for len(all) > 0 {
 		n, bytes := 0, int64(0)
-		for n < len(all) && n < readsMax && (n == 0 || bytes+all[n].size() <= readsBytes) {
-			bytes += all[n].size()
+		for n < len(all) && n < readsMax && (n == 0 || bytes+p.size(all[n]) <= readsBytes) {
+			bytes += p.size(all[n])
 			n++
 		}
 		if err := p.read(all[:n]); err != nil {
 			return err
 		}
+		p.expectSizes(all[:n])
 		if err := p.download(all[:n]); err != nil {
 			return err
 		}
@@ -53,12 +54,30 @@ func (p *pass) tell(all []*news) error {
 	return nil
 }
 
-// size is that of the object listed.
-func (n *news) size() int64 {
-	if n.row == nil || n.finding != doubtful {
+// size is that of the object listed, if it must be read; of one that was not listed it is what
+// others had.
+func (p *pass) size(n *news) int64 {
+	switch {
+	case n.finding != doubtful:
 		return 0
+	case n.row == nil:
+		return p.likely
 	}
 	return n.row.Size
+}
+
+// expectSizes learns from cells that were read what those may take that are not listed, either.
+// It forgets large ones slowly.
+func (p *pass) expectSizes(some []*news) {
+	unlisted, largest := false, int64(readsBytes/readsMax)
+	for _, n := range some {
+		if n.row == nil && n.asked {
+			unlisted, largest = true, max(largest, int64(len(n.value.Data)))
+		}
+	}
+	if unlisted {
+		p.likely = max(largest, p.likely/4)
+	}
 }
 
 // read reads cells at once.
@@ -176,7 +195,8 @@ func (p *pass) download(some []*news) error {
 		if err != nil {
 			return err
 		}
-		for _, x := range some[:n] {
+		for i, x := range some[:n] {
+			some[i] = nil // its value is not to be kept while others are told
 			if err := p.conclusion(x); err != nil {
 				return err
 			}
