@@ -81,8 +81,8 @@ func NewReader(st *store.Store, own string) *Reader {
 
 // Next returns what has been written since the call before, by one request to list it and one for
 // each object. The first call reads nothing: it says that all may have changed before, as calls
-// say later that find something missing or unreadable, or too much, or come so late that objects may
-// have been removed since the call before. An error changes nothing.
+// say later that find something missing or unreadable, or too much, or come so late that objects
+// may have been removed since the call before. An error changes nothing.
 func (r *Reader) Next(ctx context.Context) (Hints, error) {
 	asked := r.st.Moment()
 	l, err := r.list(ctx)
