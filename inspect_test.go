@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,7 +46,9 @@ func TestInspect(t *testing.T) {
 	for name, fn := range dying {
 		t.Run(name, func(t *testing.T) {
 			outcomes := map[string]bool{}
-			for writes, ended := 0, false; !ended; writes++ {
+			const triesMax = 100 // which write of several comes first is the scheduler's choice
+			for n, writes := 0, 0; n < triesMax && len(outcomes) < 3; writes++ {
+				ended := false
 				synctest.Test(t, func(t *testing.T) {
 					bucket := filled(t)
 					ended = dies(t, bucket, writes, fn)
@@ -53,6 +56,9 @@ func TestInspect(t *testing.T) {
 					write(t, bucket) // it kills what is undecided in its key
 					inspect(t, bucket, outcomes)
 				})
+				if ended {
+					n, writes = n+1, -1
+				}
 			}
 			assert.Equal(t, map[string]bool{"committed": true, "dead": true, "undecided": true},
 				outcomes)
@@ -86,17 +92,47 @@ func dies(
 	t *testing.T, bucket backend.Backend, writes int,
 	fn func(tx *strictkv.Tx, c *strictkv.Collection) error,
 ) bool {
+	return !diesAt(t, bucket, func(faulty.Op) fate {
+		if writes == 0 {
+			return death
+		}
+		writes--
+		return life
+	}, fn)
+}
+
+// fate is what becomes of a write, and of who sends it.
+type fate int
+
+const (
+	life fate = iota
+	delay
+	death
+)
+
+// diesAt runs a transaction that dies at a write, and reports whether it has.
+func diesAt(
+	t *testing.T, bucket backend.Backend, decide func(op faulty.Op) fate,
+	fn func(tx *strictkv.Tx, c *strictkv.Collection) error,
+) bool {
 	ctx, die := context.WithCancel(t.Context())
 	defer die()
 	dead := false
 	db, err := strictkv.Open(ctx, "db", faulty.New(bucket, faulty.Options{
 		Before: func(_ context.Context, op faulty.Op) error {
-			if dead = dead || op.Write() && writes == 0; dead {
-				die()
+			if dead {
 				return backend.ErrUnavailable
 			}
-			if op.Write() {
-				writes--
+			if !op.Write() {
+				return nil
+			}
+			switch decide(op) {
+			case death:
+				dead = true
+				die()
+				return backend.ErrUnavailable
+			case delay:
+				return backend.ErrUnavailable
 			}
 			return nil
 		},
@@ -106,7 +142,7 @@ func dies(
 	_ = db.Tx(ctx, func(tx *strictkv.Tx) error { return fn(tx, c) })
 	_ = db.Close(ctx) // it would settle what the process could not
 	synctest.Wait()
-	return !dead
+	return dead
 }
 
 // inspect compares what inspecting tells to what a reader is given, and notes the outcomes.
@@ -182,7 +218,17 @@ func TestInspectCondemned(t *testing.T) {
 		c := db.Collection([]byte("c"))
 		require.NoError(t, c.Delete(t.Context(), []byte("k1")))
 		time.Sleep(time.Hour)
-		require.False(t, dies(t, bucket, 1, dying["several keys"])) // before it has written k1
+		placed := false
+		require.True(t, diesAt(t, bucket, func(op faulty.Op) fate {
+			switch {
+			case strings.HasSuffix(op.Name, "=made"):
+				placed = true
+				return life
+			case placed:
+				return death
+			}
+			return delay // whichever write comes first
+		}, dying["several keys"]))
 		_, err = db.Sweep(t.Context(), strictkv.SweepOptions{Horizon: time.Minute})
 		require.NoError(t, err)
 		condemned, err := c.Inspect(t.Context(), []byte("k1"))
