@@ -66,16 +66,16 @@ func open(options ...azure.Option) *azure.Backend {
 
 func ExampleWithStorageClass() {
 	fmt.Printf("%+v\n", open(azure.WithStorageClass("Hot")).Capabilities())
-	// Output: {ConditionalDelete:true SendsOnce:true}
+	// Output: {ConditionalDelete:true SendsOnce:true Near:false}
 }
 
 func ExampleWithEncryptionScope() {
 	fmt.Printf("%+v\n", open(azure.WithEncryptionScope("my-scope")).Capabilities())
-	// Output: {ConditionalDelete:true SendsOnce:true}
+	// Output: {ConditionalDelete:true SendsOnce:true Near:false}
 }
 
 // A proxy takes TLS to the cloud apart, and may send a write again.
 func ExampleSendsOnce() {
 	fmt.Printf("%+v\n", open(azure.SendsOnce(false)).Capabilities())
-	// Output: {ConditionalDelete:true SendsOnce:false}
+	// Output: {ConditionalDelete:true SendsOnce:false Near:false}
 }

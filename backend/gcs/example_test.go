@@ -48,17 +48,17 @@ func capabilities(options ...gcs.Option) backend.Capabilities {
 
 func ExampleWithStorageClass() {
 	fmt.Printf("%+v\n", capabilities(gcs.WithStorageClass("STANDARD")))
-	// Output: {ConditionalDelete:true SendsOnce:true}
+	// Output: {ConditionalDelete:true SendsOnce:true Near:false}
 }
 
 func ExampleWithKMSKey() {
 	fmt.Printf("%+v\n", capabilities(
 		gcs.WithKMSKey("projects/p/locations/l/keyRings/r/cryptoKeys/k")))
-	// Output: {ConditionalDelete:true SendsOnce:true}
+	// Output: {ConditionalDelete:true SendsOnce:true Near:false}
 }
 
 // A proxy takes TLS to the cloud apart, and may send a write again.
 func ExampleSendsOnce() {
 	fmt.Printf("%+v\n", capabilities(gcs.SendsOnce(false)))
-	// Output: {ConditionalDelete:true SendsOnce:false}
+	// Output: {ConditionalDelete:true SendsOnce:false Near:false}
 }

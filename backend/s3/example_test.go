@@ -63,28 +63,28 @@ func capabilities(endpoint string, options ...s3.Option) backend.Capabilities {
 
 func ExampleWithStorageClass() {
 	fmt.Printf("%+v\n", capabilities("", s3.WithStorageClass("STANDARD")))
-	// Output: {ConditionalDelete:true SendsOnce:true}
+	// Output: {ConditionalDelete:true SendsOnce:true Near:false}
 }
 
 func ExampleWithKMSKey() {
 	fmt.Printf("%+v\n", capabilities("", s3.WithKMSKey("alias/my-key")))
-	// Output: {ConditionalDelete:true SendsOnce:true}
+	// Output: {ConditionalDelete:true SendsOnce:true Near:false}
 }
 
 // MinIO ignores the condition of a DELETE.
 func ExampleWithoutConditionalDelete() {
 	fmt.Printf("%+v\n", capabilities("http://127.0.0.1:9000", s3.WithoutConditionalDelete()))
-	// Output: {ConditionalDelete:false SendsOnce:false}
+	// Output: {ConditionalDelete:false SendsOnce:false Near:false}
 }
 
 // A store in the same network is reached directly: nobody on the way sends a write again.
 func ExampleSendsOnce() {
 	fmt.Printf("%+v\n", capabilities("http://10.0.0.2:7070", s3.SendsOnce(true)))
-	// Output: {ConditionalDelete:true SendsOnce:true}
+	// Output: {ConditionalDelete:true SendsOnce:true Near:false}
 }
 
 // A bucket of Tigris that is in one region.
 func ExampleStronglyConsistent() {
 	fmt.Printf("%+v\n", capabilities("https://t3.storage.dev", s3.StronglyConsistent()))
-	// Output: {ConditionalDelete:true SendsOnce:false}
+	// Output: {ConditionalDelete:true SendsOnce:false Near:false}
 }

@@ -54,7 +54,7 @@ const (
 
 func TestGoodStore(t *testing.T) {
 	found := run(t, memory.New())
-	assert.Len(t, found, 3+17+2)
+	assert.Len(t, found, 3+18+2)
 	for question, f := range found {
 		assert.True(t, f.Passed, "%s: %s", question, f.Detail)
 	}
@@ -69,7 +69,7 @@ func TestBadStore(t *testing.T) {
 	assert.Contains(t, found[honours].Detail, "If-None-Match")
 
 	found = run(t, forgetful{memory.New(), "replaced/put"})
-	assert.Len(t, found, 3+17+2)
+	assert.Len(t, found, 3+18+2)
 	for question, f := range found {
 		assert.Equal(t, question != "Conditions", f.Passed, "%s: %s", question, f.Detail)
 	}
