@@ -22,7 +22,7 @@ var countBranches = flag.Bool("sim.branches", false, "count the branches of the 
 
 // Limits of TestBranches.
 const (
-	branchSchedules = 8000
+	branchSchedules = 16_000
 	coverageMin     = 0.9
 )
 
