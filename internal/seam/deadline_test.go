@@ -47,6 +47,7 @@ func TestTimeout(t *testing.T) {
 
 				ended(t, left, context.Canceled)
 				time.Sleep(time.Second)
+				synctest.Wait() // a timer of the same instant may run after this sleep
 				ended(t, late, context.DeadlineExceeded)
 				ended(t, left, context.Canceled)
 				require.NoError(t, inner.Err())
