@@ -271,7 +271,8 @@ func failure(call, name string, err error) error {
 	return fmt.Errorf("folder %s %q: %w: %w", call, name, verdict, err)
 }
 
-// Capabilities implements backend.Backend: there is no network.
+// Capabilities implements backend.Backend: there is no network, and most often what is read is in
+// the system's memory.
 func (*Backend) Capabilities() backend.Capabilities {
-	return backend.Capabilities{ConditionalDelete: true, SendsOnce: true}
+	return backend.Capabilities{ConditionalDelete: true, SendsOnce: true, Near: true}
 }
