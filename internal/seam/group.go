@@ -31,7 +31,7 @@ func Each(rt Runtime, n int, f func(i int) error) error {
 	return nil
 }
 
-// Some is Each with that many goroutines at most, of which the caller's is one. Each of them goes on
+// Some is Each with that many goroutines at most, of which the caller's is one. Each goes on
 // with the lowest index that nobody has begun, also behind one that has failed.
 func Some(rt Runtime, n, most int, f func(i int) error) error {
 	if n <= most {
