@@ -108,6 +108,7 @@ type Store struct {
 	prefix  string
 	id      txid.ID
 	limit   *seam.Limiter
+	atOnce  int // what limit bounds
 	counts  Counts
 	putTime latency
 	flights flights
