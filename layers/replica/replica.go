@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/strictkv/strictkv"
@@ -36,11 +37,14 @@ type Replica struct {
 	damage chan error // what a reader, or the engine, has found
 
 	// These are the follower's alone. The incarnation is what the copy drew when it was made.
-	store       storage
+	store       *noting
 	apply       *applier
 	incarnation [incarnationSize]byte
+	edition     uint64 // of what was shown last
 
-	mu      sync.RWMutex // guards all below
+	records atomic.Pointer[records] // of what is shown; nil if nothing is, or there is no cache
+
+	mu      sync.RWMutex // guards all below, and who stores records
 	shown   *shown       // nil if nothing can be shown
 	changed chan struct{}
 	closed  bool
@@ -194,7 +198,7 @@ func (r *Replica) load() (err error) {
 	if r.incarnation, err = r.checkHeader(store); err != nil {
 		return err
 	}
-	r.store = store
+	r.store = &noting{storage: store}
 	if err := r.renew(); err != nil {
 		return err
 	}
@@ -262,6 +266,7 @@ func (r *Replica) Close() error {
 	r.mu.Lock()
 	again := r.closed
 	r.closed = true
+	r.records.Store(nil)
 	r.mu.Unlock()
 	r.cancel()
 	<-r.ended
