@@ -58,7 +58,7 @@ type Options struct {
 	CacheSize int64
 	// RecordCacheSize bounds the records that are kept in memory beside the blocks, of keys that
 	// Replica.Read was called for, absent ones included, in bytes: DefaultRecordCacheSize if it is
-	// 0, none are kept if it is negative. A record takes some 256 bytes beside its key and its
+	// 0, none are kept if it is negative. A record takes some 160 bytes beside its key and its
 	// value; values of more than 64 KiB are not kept.
 	RecordCacheSize int64
 	// Logger is told at level Warn why following pauses, and why a copy is thrown away. None

@@ -47,7 +47,7 @@ const (
 
 	// foundSize is what a record takes beside its key and its value, in bytes: measured, and
 	// rounded up.
-	foundSize = 256
+	foundSize = 160
 
 	// changedMax is how many changed keys are noted for records.advance at most.
 	changedMax = 10_000

@@ -42,9 +42,11 @@ type Replica struct {
 	incarnation [incarnationSize]byte
 	edition     uint64 // of what was shown last
 
-	records atomic.Pointer[records] // of what is shown; nil if nothing is, or there is no cache
+	// records are of what is shown: stored with that, while mu is held. They are nil if nothing is
+	// shown, or there is no cache.
+	records atomic.Pointer[records]
 
-	mu      sync.RWMutex // guards all below, and who stores records
+	mu      sync.RWMutex // guards all below
 	shown   *shown       // nil if nothing can be shown
 	changed chan struct{}
 	closed  bool
@@ -266,7 +268,6 @@ func (r *Replica) Close() error {
 	r.mu.Lock()
 	again := r.closed
 	r.closed = true
-	r.records.Store(nil)
 	r.mu.Unlock()
 	r.cancel()
 	<-r.ended

@@ -69,14 +69,12 @@ func (r *Replica) hide() { r.replace(nil, time.Time{}) }
 
 func (r *Replica) replace(next *shown, seen time.Time) {
 	r.mu.Lock()
-	before := r.shown
-	r.shown, r.seen = next, seen
-	switch {
-	case next == nil || r.closed:
-		r.records.Store(nil)
-	default:
-		r.records.Store(next.records)
+	before, records := r.shown, (*records)(nil)
+	if next != nil {
+		records = next.records
 	}
+	r.shown, r.seen = next, seen
+	r.records.Store(records)
 	close(r.changed)
 	r.changed = make(chan struct{})
 	r.mu.Unlock()
