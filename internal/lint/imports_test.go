@@ -244,8 +244,9 @@ var directions = []row{
 		".", "layers/redis/internal/command", "layers/redis/internal/keys",
 		"layers/redis/internal/resp",
 	}, "a family of commands knows no other, and no connection"},
-	{"layers/replica", []string{".", "github.com/cockroachdb/pebble/v2"},
-		"a layer stands on the public API alone; a copy on a disk needs an engine for that"},
+	{"layers/replica", []string{
+		".", "github.com/cockroachdb/pebble/v2", "github.com/maypok86/otter/v2",
+	}, "a layer stands on the public API alone; a copy on a disk needs an engine, and a cache"},
 	{"layers/replica/example", append([]string{".", "backend", "layers/replica"}, public...),
 		"an example is a user's program: it sees what users see"},
 	{"layers/snapshot", []string{

@@ -49,13 +49,44 @@ func (r *Replica) View(fn func(v *View) error) error {
 // Read returns the value of a key. It is the caller's. Errors: strictkv.ErrNotFound, ErrNotReady,
 // strictkv.ErrInvalid for a collection that is not copied, strictkv.ErrClosed.
 func (r *Replica) Read(c *strictkv.Collection, key []byte) ([]byte, error) {
+	name := ""
+	if n, err := r.number(c); err == nil {
+		var room [nameRoom]byte
+		name = string(cellKey(room[:0], keyRecord, n, key))
+		if f, ok := r.records.Load().get(name); ok {
+			return f.read(key)
+		}
+	}
 	s, err := r.acquire()
 	if err != nil {
 		return nil, err
 	}
 	defer s.release()
+	return s.read(c, key, name)
+}
+
+// nameRoom is where the key of a record fits mostly, in bytes.
+const nameRoom = 600
+
+// read is Read of what is kept in memory.
+func (f found) read(key []byte) ([]byte, error) {
+	due := f.expires != 0 && f.expires <= time.Now().UnixNano()
+	if f.absent || due {
+		return nil, fmt.Errorf("read %q: %w", key, strictkv.ErrNotFound)
+	}
+	return append(make([]byte, 0, len(f.value)), f.value...), nil
+}
+
+// read is Read of what is not kept in memory, and keeps it there.
+func (s *shown) read(c *strictkv.Collection, key []byte, name string) ([]byte, error) {
 	v := View{s: s}
 	i, err := v.ReadItem(c, key)
+	switch {
+	case err == nil:
+		s.records.keep(s.edition, name, found{expires: nanoseconds(i.Expires), value: i.Value})
+	case errors.Is(err, strictkv.ErrNotFound):
+		s.records.keep(s.edition, name, found{absent: true})
+	}
 	return i.Value, err
 }
 
@@ -86,7 +117,7 @@ func (v *View) ReadItem(c *strictkv.Collection, key []byte) (Item, error) {
 	if err != nil {
 		return Item{}, fmt.Errorf("read %q: %w", key, err)
 	}
-	var room [600]byte
+	var room [nameRoom]byte
 	var rec record
 	name := cellKey(room[:0], keyRecord, n, key)
 	err = v.s.get(name, func(b []byte) error {
