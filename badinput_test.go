@@ -62,6 +62,10 @@ func operations() []operation {
 			_, err := x.c.Read(u.ctx, x.key)
 			return err
 		}},
+		{"Collection.ReadShared", false, false, func(u user, x target) error {
+			_, err := x.c.ReadShared(u.ctx, x.key, 0)
+			return err
+		}},
 		{"Collection.ReadWeak", false, false, func(u user, x target) error {
 			_, err := x.c.ReadWeak(u.ctx, x.key, time.Hour)
 			return err

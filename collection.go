@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/internal/keyspace"
@@ -77,7 +78,29 @@ func (c *Collection) ReadWeak(
 	ctx context.Context, key []byte, maxStaleness time.Duration,
 ) ([]byte, error) {
 	v, _, err := c.read(ctx, key, maxStaleness)
-	return v, err
+	if err != nil {
+		return nil, err
+	}
+	return own(v), nil
+}
+
+// ReadShared is ReadWeak that makes no copy of the value: the bytes are those of the handle's
+// cache, and of all who read it so. Nobody may ever change them; what is changed is damaged for
+// all readers, and for writers that go by it. They may be kept, but keep as much memory in use,
+// beyond WithCacheSize.
+func (c *Collection) ReadShared(
+	ctx context.Context, key []byte, maxStaleness time.Duration,
+) ([]byte, error) {
+	v, _, err := c.read(ctx, key, maxStaleness)
+	return slices.Clip(v), err // so that to append to it changes nothing
+}
+
+// own is a copy of a value, which is the caller's, and never nil. Memory that is filled as a whole
+// is not cleared before.
+func own(v []byte) []byte {
+	data := make([]byte, len(v))
+	copy(data, v)
+	return data
 }
 
 // ReadItem is Read that tells also which version the value has, and when it expires.
@@ -86,9 +109,10 @@ func (c *Collection) ReadItem(ctx context.Context, key []byte) (Item, error) {
 	if err != nil {
 		return Item{}, err
 	}
-	return newItem(bytes.Clone(key), v, a), nil
+	return newItem(bytes.Clone(key), own(v), a), nil
 }
 
+// read returns a value, which nobody may change.
 func (c *Collection) read(
 	ctx context.Context, key []byte, maxStaleness time.Duration,
 ) ([]byte, txn.About, error) {

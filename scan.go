@@ -375,7 +375,7 @@ func (c *Collection) item(found scan.Item, keyOnly bool) (Item, error) {
 	if data == nil {
 		data = found.Value().Data
 	}
-	value := append(make([]byte, 0, len(data)), data...)
+	value := own(data)
 	item := newItem(key, value, txn.About{Writer: found.Writer(), Expires: found.Expires()})
 	item.State = state
 	return item, nil

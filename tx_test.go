@@ -257,6 +257,32 @@ func TestValuesAreCopies(t *testing.T) {
 		}
 	}
 	s.sees(t, "key", "value")
+	for range 3 {
+		v, err := s.c.ReadShared(s.ctx, []byte("key"), 0)
+		require.NoError(t, err)
+		require.Equal(t, "value", string(v))
+		_ = append(v, "spoilt"...)
+	}
+}
+
+// TestReadShared: it makes no copy, neither of what is in the key's object nor of what is one of
+// its own.
+func TestReadShared(t *testing.T) {
+	s := newShop(t, strictkv.WithInlineMax(100))
+	for _, value := range []string{"", "short", strings.Repeat("long", 1000)} {
+		require.NoError(t, s.c.Write(s.ctx, []byte("key"), []byte(value)))
+		read := func() []byte {
+			v, err := s.c.ReadShared(s.ctx, []byte("key"), 0)
+			require.NoError(t, err)
+			require.Equal(t, value, string(v))
+			return v
+		}
+		if a, b := read(), read(); len(value) > 0 {
+			require.Same(t, &a[0], &b[0])
+		}
+	}
+	_, err := s.c.ReadShared(s.ctx, []byte("none"), 0)
+	require.ErrorIs(t, err, strictkv.ErrNotFound)
 }
 
 // TestErrorsStick: an error of a method makes the transaction fail, even if the function

@@ -168,12 +168,12 @@ var directions = []row{
 		"internal/feed",
 	}, "garbage is found by listing and resolving, not by running transactions"},
 
-	{"internal/worldtest", []string{
+	{"internal/protocoltest", []string{
 		"testing", "testing/synctest", testify, "backend", "backend/memory", "backend/faulty",
 		"internal/cache", "internal/cell", "internal/cleanup", "internal/contention",
 		"internal/resolve", "internal/seam", "internal/store", "internal/txid",
 	}, "it opens what the tests of several packages share, and knows nothing above"},
-	{"internal/sim/program", []string{
+	{"internal/sim/workload", []string{
 		".", "internal/history", "internal/seam", "internal/sim/baton", "examples/patterns",
 		"layers/queue",
 	}, "workloads are users' programs, some of them word for word, whose clients are recorded"},
@@ -408,7 +408,7 @@ func TestDirections(t *testing.T) {
 	testOnly := []string{
 		"internal/sim", "internal/lint", "backend/backendtest", "backend/gcs/gcstest",
 		"backend/azure/azuretest", "backend/s3/s3test", "backend/backendtest/faultproxy",
-		"backend/bucketurl/bucketurltest", "benchmarks/internal/server", "internal/worldtest",
+		"backend/bucketurl/bucketurltest", "benchmarks/internal/server", "internal/protocoltest",
 	}
 	wrappers := []string{"backend/faulty", "backend/simulated"}
 	for _, r := range directions {

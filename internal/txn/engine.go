@@ -154,7 +154,8 @@ type Options struct {
 
 // Read reads one key outside a transaction: linearizable in one request, or, with a
 // staleness bound, from the cache, if what that holds is known to have been current
-// within it. The bound counts from when the request that proved it was sent.
+// within it. The bound counts from when the request that proved it was sent. The value is the
+// cache's, too: nobody may change it.
 func (e *Engine) Read(
 	ctx context.Context, name string, staleness time.Duration,
 ) ([]byte, About, error) {
@@ -212,7 +213,7 @@ func (e *Engine) read(ctx context.Context, name string) (resolve.Reading, int64,
 	}
 }
 
-// bytes returns the value of a cell that was read, a copy of it. If its external value
+// bytes returns the value of a cell that was read, which nobody may change. If its external value
 // has been replaced meanwhile, it is that of the cell as it is now. What is due at a time of the
 // store's clock is not found.
 func (e *Engine) bytes(
@@ -225,9 +226,9 @@ func (e *Engine) bytes(
 		case v.Kind == cell.Absent, v.Due(now):
 			return nil, About{}, backend.ErrNotFound
 		case v.Kind == cell.Inline:
-			return append(make([]byte, 0, len(v.Data)), v.Data...), a, nil
+			return v.Data, a, nil
 		}
-		data, err := e.download(ctx, rd.Name, v)
+		data, err := e.st.Download(ctx, rd.Name, v)
 		if !errors.Is(err, store.ErrMissing) {
 			return data, a, err
 		}
@@ -311,3 +312,11 @@ func (e *VersionError) Is(target error) bool { return target == ErrVersion }
 
 // InDoubtError is ErrInDoubt with the attempt, the names of its cells, and the cause.
 type InDoubtError = commit.InDoubtError
+
+// copied is the user's own copy of a value; it is never nil. Memory that is about to be filled as a
+// whole is not cleared before.
+func copied(data []byte) []byte {
+	own := make([]byte, len(data))
+	copy(own, data)
+	return own
+}

@@ -223,7 +223,7 @@ func (s *scanning) copy(data []byte) []byte {
 	if s.r.KeysOnly {
 		return nil
 	}
-	return append(make([]byte, 0, len(data)), data...)
+	return copied(data)
 }
 
 // valid reports whether what was read needs no validation, since all of it is known to have been

@@ -240,7 +240,7 @@ func (tx *Tx) bytesLocked(e *entry) (v []byte, known bool, err error) {
 			return nil, false, nil
 		}
 	}
-	return append(make([]byte, 0, len(data)), data...), true, nil
+	return copied(data), true, nil
 }
 
 // download fetches the external value that the function is to see. If it is gone, its
@@ -300,7 +300,7 @@ func (e *Engine) download(ctx context.Context, name string, v cell.Value) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	return append(make([]byte, 0, len(data)), data...), nil
+	return copied(data), nil
 }
 
 // rereadCell reads a cell whose external value is missing. If the cell still points to it,

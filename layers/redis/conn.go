@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -227,6 +228,34 @@ func (w patient) Write(p []byte) (n int, err error) {
 			return n, err
 		}
 	}
+}
+
+// WriteAll is Write of several parts, by one call of the system for each writtenMax.
+func (w patient) WriteAll(parts net.Buffers) (n int64, err error) {
+	for len(parts) > 0 && err == nil {
+		if err = w.c.writeInTime(); err != nil {
+			break
+		}
+		var some net.Buffers
+		var m int64
+		some, parts = split(parts, writtenMax)
+		m, err = some.WriteTo(w.c.nc)
+		n += m
+	}
+	return n, err
+}
+
+// split takes the first n bytes off parts, or all.
+func split(parts net.Buffers, n int) (some, rest net.Buffers) {
+	for i, p := range parts {
+		if len(p) > n {
+			some = append(slices.Clip(parts[:i]), p[:n])
+			parts[i] = p[n:]
+			return some, parts[i:]
+		}
+		n -= len(p)
+	}
+	return parts, nil
 }
 
 // laxity is which part of the WriteTimeout a write may have less, so that the deadline need not be

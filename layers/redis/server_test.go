@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -46,5 +47,33 @@ func TestListedAsTheyCome(t *testing.T) {
 		other := s.Dial(t)
 		assert.Contains(t, c.Receive(), "id=1 ")
 		other.Expect("PING", "PONG")
+	}
+}
+
+// TestLongReplies wants replies of all lengths, in parts that are copied, referred to, and longer
+// than what is written at once, as they were set.
+func TestLongReplies(t *testing.T) {
+	s := redistest.Open(t, redis.Options{})
+	c := s.Dial(t)
+	sizes := []int{0, 1, 15_000, 16 << 10, 40_000, 1<<20 - 7, 1 << 20, 1<<20 + 1, 5 << 20}
+	text := func(i, size int) string { return strings.Repeat(string(rune('a'+i)), size) }
+	var gets []string
+	for i, size := range sizes {
+		key := string(rune('a' + i))
+		c.Expect("SET "+key+" \""+text(i, 0)+"\"", "OK")
+		for part := text(i, min(size, 60_000)); size > 0; size -= len(part) {
+			part = part[:min(len(part), size)]
+			c.Do("APPEND " + key + " " + part)
+		}
+		gets = append(gets, "GET "+key)
+	}
+	for range 2 {
+		c.Send(gets...)
+		for i, size := range sizes {
+			assert.Equal(t, "'"+text(i, size)+"'", c.Receive(), size)
+		}
+	}
+	for i, size := range sizes {
+		assert.Equal(t, "'"+text(i, size)+"'", c.Do(gets[i]), size)
 	}
 }

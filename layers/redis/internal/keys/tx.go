@@ -66,12 +66,12 @@ func (s *Space) NewTx(tx *strictkv.Tx, n int) *Tx {
 }
 
 // NewSingle is a run of what reads the entry of one key of database n, and nothing else, as it is,
-// or was by a staleness bound. It needs no transaction.
+// or was by a staleness bound. It needs no transaction. Nobody may change what it reads.
 func (s *Space) NewSingle(ctx context.Context, n int, staleness time.Duration) *Tx {
 	return &Tx{
 		space: s, n: n, now: time.Now().UnixMilli(), copied: new(int),
 		read: func(c *strictkv.Collection, key []byte) ([]byte, error) {
-			return c.ReadWeak(ctx, key, staleness)
+			return c.ReadShared(ctx, key, staleness)
 		},
 	}
 }
@@ -152,7 +152,7 @@ func (t *Tx) take(key []byte) (r strictkv.Result, ok bool) {
 }
 
 // Get returns the value of a key; one without Kind if there is none, or it is due. The body may be
-// kept and changed.
+// kept and, but for a run of NewSingle, changed.
 func (t *Tx) Get(name []byte) (Entry, error) {
 	e, err := t.stored(name)
 	if err != nil || e.due(t.now) {

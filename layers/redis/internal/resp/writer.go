@@ -53,7 +53,7 @@ func (w *Writer) Rewind(m Mark) {
 // Len is how many bytes there are to send.
 func (w *Writer) Len() int { return len(w.buf) + w.size }
 
-// WriteTo sends all, and forgets it.
+// WriteTo sends all, and forgets it: at once, if who takes it is a Gatherer.
 func (w *Writer) WriteTo(to io.Writer) (int64, error) {
 	if len(w.large) == 0 {
 		n, err := to.Write(w.buf)
@@ -67,9 +67,17 @@ func (w *Writer) WriteTo(to io.Writer) (int64, error) {
 		at = l.at
 	}
 	parts = append(parts, w.buf[at:])
-	n, err := parts.WriteTo(to)
-	w.reset()
-	return n, err
+	defer w.reset()
+	if g, ok := to.(Gatherer); ok {
+		return g.WriteAll(parts)
+	}
+	return parts.WriteTo(to)
+}
+
+// Gatherer is who can take several parts at once: a connection that hides behind an io.Writer
+// gets each by a call of the system.
+type Gatherer interface {
+	WriteAll(parts net.Buffers) (int64, error)
 }
 
 func (w *Writer) reset() {
