@@ -304,3 +304,36 @@ func raise(floor *atomic.Uint64, n uint64) {
 	for old := floor.Load(); n > old && !floor.CompareAndSwap(old, n); old = floor.Load() {
 	}
 }
+
+// What a scan yields is the caller's: appending to it, or changing it, changes nothing else.
+func TestItemsAreTheCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, c, r := alone(t, newDisk(), Options{Every: time.Second})
+		want := map[string]string{}
+		for i := range 100 {
+			key, value := fmt.Sprintf("%03d", i), strings.Repeat("v", i*i)
+			want[key] = value
+			require.NoError(t, c.Write(t.Context(), []byte(key), []byte(value)))
+		}
+		require.NoError(t, r.Wait(t.Context()))
+		for _, keysOnly := range []bool{false, true} {
+			var items []Item
+			for i, err := range r.Scan(c, strictkv.Range{KeysOnly: keysOnly}) {
+				require.NoError(t, err)
+				items = append(items, i)
+				_, _ = append(i.Key, "xxxxxx"...), append(i.Value, "xxxxxx"...)
+			}
+			require.Len(t, items, len(want))
+			for _, i := range items {
+				if !keysOnly {
+					assert.NotNil(t, i.Value)
+					assert.Equal(t, want[string(i.Key)], string(i.Value))
+				}
+				assert.Contains(t, want, string(i.Key))
+				clear(i.Value)
+			}
+		}
+		require.NoError(t, r.Close())
+		require.NoError(t, db.Close(t.Context()))
+	})
+}
