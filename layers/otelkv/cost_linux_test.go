@@ -16,9 +16,9 @@ import (
 
 // BenchmarkCost compares transactions in memory without an observer, with one that does nothing,
 // and with metrics, one of each in turn, by what they take at the median and at the 99th
-// percentile. Those of one key are measured by the processor's time of the thread that runs them: by
-// the clock, the 99th percentile shows what else the machine does. Those of several keys use several
-// threads.
+// percentile. Those of one key are measured by the processor's time of the thread that runs them:
+// by the clock, the 99th percentile shows what else the machine does. Those of several keys use
+// several threads.
 func BenchmarkCost(b *testing.B) {
 	metrics, err := otelkv.New(metrics())
 	require.NoError(b, err)

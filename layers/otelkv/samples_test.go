@@ -114,8 +114,8 @@ func TestLargeTally(t *testing.T) {
 	assert.Equal(t, int64(small+large), x.read)
 }
 
-// TestSeriesAreToldApart: transactions whose names are of one length, and that end alike, are counted
-// apart.
+// TestSeriesAreToldApart: transactions whose names are of one length, and that end alike, are
+// counted apart.
 func TestSeriesAreToldApart(t *testing.T) {
 	x, provider := newExporter(t)
 	o, err := otelkv.New(otelkv.Options{Meters: provider})
