@@ -272,7 +272,8 @@ func failure(call, name string, err error) error {
 }
 
 // Capabilities implements backend.Backend: there is no network, and most often what is read is in
-// the system's memory.
-func (*Backend) Capabilities() backend.Capabilities {
-	return backend.Capabilities{ConditionalDelete: true, SendsOnce: true, Near: true}
+// the system's memory. But it is near only with NoSync: else who reads what has just been written
+// may have to sync it, and others who read that then had better share its Get.
+func (b *Backend) Capabilities() backend.Capabilities {
+	return backend.Capabilities{ConditionalDelete: true, SendsOnce: true, Near: b.fsync == nil}
 }
