@@ -424,6 +424,10 @@ var txCalls = map[string]func(tx *strictkv.Tx, c *strictkv.Collection) error{
 		_, err := tx.Read(c, []byte("key"))
 		return err
 	},
+	"ReadShared": func(tx *strictkv.Tx, c *strictkv.Collection) error {
+		_, err := tx.ReadShared(c, []byte("key"))
+		return err
+	},
 	"ReadMulti": func(tx *strictkv.Tx, c *strictkv.Collection) error {
 		r := tx.ReadMulti(c.Key([]byte("key")), c.Key([]byte("key")))
 		return errors.Join(r[0].Err, r[1].Err)

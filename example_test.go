@@ -311,19 +311,6 @@ func ExampleCollection_ReadWeak() {
 	// new <nil>
 }
 
-func ExampleCollection_ReadShared() {
-	db := openExample()
-	defer db.Close(ctx)
-	c := db.Collection([]byte("pages"))
-	must(c.Write(ctx, []byte("/"), []byte("<h1>Hello</h1>")))
-
-	page, err := c.ReadShared(ctx, []byte("/"), 0)
-	must(err)
-	_, err = os.Stdout.Write(page) // which only reads it
-	must(err)
-	// Output: <h1>Hello</h1>
-}
-
 func ExampleCollection_Write() {
 	db := openExample()
 	defer db.Close(ctx)

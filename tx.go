@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv/internal/keyspace"
@@ -96,6 +97,16 @@ func (tx *Tx) name(c *Collection, key []byte) (string, error) {
 // Read returns the value of a key, or ErrNotFound. A value that the transaction itself
 // has written is seen.
 func (tx *Tx) Read(c *Collection, key []byte) ([]byte, error) {
+	v, err := tx.ReadShared(c, key)
+	if err != nil {
+		return nil, err
+	}
+	return own(v), nil
+}
+
+// ReadShared is Read that makes no copy of the value: nobody may ever change the bytes, as those of
+// Collection.ReadShared.
+func (tx *Tx) ReadShared(c *Collection, key []byte) ([]byte, error) {
 	name, err := tx.cell(c, key)
 	if err != nil {
 		return nil, fmt.Errorf("read %q: %w", key, err)
@@ -104,7 +115,7 @@ func (tx *Tx) Read(c *Collection, key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %q: %w", key, public(err))
 	}
-	return v, nil
+	return slices.Clip(v), nil // so that to append to it changes nothing
 }
 
 // ReadItem is Read that tells also which version the value has, and when it expires.
@@ -121,7 +132,7 @@ func (tx *Tx) ReadItem(c *Collection, key []byte) (Item, error) {
 	if err != nil {
 		return Item{}, fmt.Errorf("read %q: %w", key, public(err))
 	}
-	return newItem(bytes.Clone(key), v, a), nil
+	return newItem(bytes.Clone(key), own(v), a), nil
 }
 
 // expires is when the value of a key that was read is due.
@@ -183,9 +194,10 @@ func (tx *Tx) ReadMulti(keys ...Key) []Result {
 	}
 	tx.tx.ReadMulti(names, values, errs)
 	for i := range results {
-		results[i].Value = values[i]
 		if errs[i] != nil {
 			results[i].Err = fmt.Errorf("read %q: %w", keys[i].Key, public(errs[i]))
+		} else {
+			results[i].Value = own(values[i])
 		}
 	}
 	return results

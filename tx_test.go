@@ -283,6 +283,22 @@ func TestReadShared(t *testing.T) {
 	}
 	_, err := s.c.ReadShared(s.ctx, []byte("none"), 0)
 	require.ErrorIs(t, err, strictkv.ErrNotFound)
+	s.tx(t, func(tx *strictkv.Tx) {
+		_, err := tx.ReadShared(s.c, []byte("none"))
+		require.ErrorIs(t, err, strictkv.ErrNotFound)
+		require.NoError(t, tx.Write(s.c, []byte("new"), []byte("own")))
+		long := strings.Repeat("long", 1000)
+		for key, want := range map[string]string{"key": long, "new": "own"} {
+			a, err := tx.ReadShared(s.c, []byte(key))
+			require.NoError(t, err)
+			require.Equal(t, want, string(a))
+			b, err := tx.ReadShared(s.c, []byte(key))
+			require.NoError(t, err)
+			require.Same(t, &a[0], &b[0])
+			_ = append(a, "spoilt"...)
+		}
+	})
+	s.sees(t, "new", "own")
 }
 
 // TestErrorsStick: an error of a method makes the transaction fail, even if the function

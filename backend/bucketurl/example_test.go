@@ -74,6 +74,27 @@ func ExampleParameters_Flag() {
 	// <nil>
 }
 
+func ExampleParameters_Int() {
+	scheme := bucketurl.Scheme{
+		Name: "heap", Parameters: []string{"size"},
+		Open: func(_ context.Context, dir string, p bucketurl.Parameters) (
+			backend.Backend, func() error, error,
+		) {
+			size, err := p.Int("size", 1, 100, 10)
+			fmt.Println(dir, size, err)
+			return memory.New(), nil, err
+		},
+	}
+	bucket, err := bucketurl.Open(context.Background(), "heap:///data?size=20", scheme)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(bucket.Close())
+	// Output:
+	// /data 20 <nil>
+	// <nil>
+}
+
 // What is in memory is written one object at a time.
 func ExampleBucket_PutAll() {
 	ctx := context.Background()

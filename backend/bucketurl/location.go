@@ -250,3 +250,17 @@ func (p Parameters) Flag(name string, otherwise bool) (bool, error) {
 	}
 	return value, nil
 }
+
+// Int returns the value of a parameter that is a whole number between two others, or the one
+// otherwise if it is not there. Any other value is a backend.ErrInvalid, which does not show it.
+func (p Parameters) Int(name string, least, most, otherwise int) (int, error) {
+	s, ok := p[name]
+	if !ok {
+		return otherwise, nil
+	}
+	value, err := strconv.Atoi(s)
+	if err != nil || value < least || value > most {
+		return 0, invalid("parameter %q: want a number from %d to %d", name, least, most)
+	}
+	return value, nil
+}

@@ -1,6 +1,7 @@
 package pebble_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/strictkv/strictkv"
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/pebble"
 )
@@ -101,6 +103,35 @@ func BenchmarkGet(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkStrongRead reads keys of a database that its cache has.
+func BenchmarkStrongRead(b *testing.B) {
+	const count = 10_000
+	db, err := strictkv.Open(b.Context(), "db", open(b, b.TempDir(), pebble.NoSync()))
+	require.NoError(b, err)
+	c := db.Collection([]byte("c"))
+	keys := make([][]byte, count)
+	for i := range keys {
+		keys[i] = []byte(name(i))
+		require.NoError(b, c.Write(b.Context(), keys[i], make([]byte, 1<<10)))
+	}
+	for how, read := range map[string]func(context.Context, []byte) ([]byte, error){
+		"Read": c.Read,
+		"ReadShared": func(ctx context.Context, key []byte) ([]byte, error) {
+			return c.ReadShared(ctx, key, 0)
+		},
+	} {
+		b.Run(how, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					_, err := read(b.Context(), keys[rand.IntN(count)])
+					require.NoError(b, err)
+				}
+			})
+		})
 	}
 }
 

@@ -14,10 +14,13 @@ const (
 	// cacheDefault is how many bytes of blocks are kept in memory.
 	cacheDefault = 64 << 20
 
-	// memTable is the size of a table in memory, in bytes, and about that of a log. There are
-	// up to tablesInMemory of them, and one log more: what they take on the disk is not the
-	// data's share, and what a crash leaves in them is read when the store is opened.
-	memTable       = 4 << 20
+	// bufferDefault is the size of a table in memory, in bytes, and about that of a log. There
+	// are up to tablesInMemory of them, and as many old logs and one more, to be used again: what
+	// they take on the disk is not the data's share, and what a crash leaves in them is read
+	// when the store is opened. At bufferMax arenas of Pebble are far from their limit.
+	bufferDefault  = 4 << 20
+	bufferMin      = 1 << 20
+	bufferMax      = 1 << 30
 	tablesInMemory = 2
 
 	// separateMin is the size of the smallest value that tables refer to, in bytes, so that a
@@ -35,7 +38,7 @@ func (b *Backend) openEngine(dir string, s settings) (*pebble.DB, error) {
 	defer cache.Unref() // the database keeps it
 	o := &pebble.Options{
 		FS: vfs.OnDiskFull(s.disk, b.ballast.drop), Lock: b.lock, Logger: logger{}, Cache: cache,
-		MemTableSize: memTable, MemTableStopWritesThreshold: tablesInMemory,
+		MemTableSize: uint64(s.buffer), MemTableStopWritesThreshold: tablesInMemory,
 		// What a newer version of Pebble may do with the directory is decided here.
 		FormatMajorVersion: pebble.FormatValueSeparation,
 		// Without this, damage ends the process. Whoever reads the damaged part is told.

@@ -74,6 +74,21 @@ func ExampleCacheSize() {
 	// Output: <nil>
 }
 
+// Who writes the same keys again and again does with fewer tables, and takes more memory.
+func ExampleWriteBuffer() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	store, err := pebble.Open(dir, pebble.WriteBuffer(64<<20))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(store.Close())
+	// Output: <nil>
+}
+
 // Close the database first, then its store: another may open the directory then.
 func ExampleBackend_Close() {
 	dir, err := os.MkdirTemp("", "example")

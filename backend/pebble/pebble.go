@@ -83,6 +83,7 @@ type Option func(*settings)
 type settings struct {
 	noSync bool
 	cache  int64  // bytes
+	buffer int64  // bytes
 	disk   vfs.FS // another one for tests
 }
 
@@ -102,6 +103,20 @@ func CacheSize(bytes int64) Option {
 	}
 }
 
+// WriteBuffer is how much is written to memory, and to a log, before it goes to a table on the
+// disk, in bytes; by default 4 MiB. What is replaced before that never gets to a table: who writes
+// the same objects again and again, or objects of some kilobytes and more, saves much work with
+// a larger one. Up to two of them are in memory, and up to five, as logs, on the disk; what is in
+// the logs is read when the store is opened after a crash. Sizes below 1 MiB count as that, above
+// 1 GiB as that; one that is not positive leaves the default.
+func WriteBuffer(bytes int64) Option {
+	return func(s *settings) {
+		if bytes > 0 {
+			s.buffer = min(max(bytes, bufferMin), bufferMax)
+		}
+	}
+}
+
 // ErrInUse reports a directory that another process has open, or another Backend of this one.
 // Nothing was changed; try again when it is closed. Each such error matches
 // backend.ErrUnavailable, too.
@@ -115,7 +130,7 @@ var ErrInUse = errors.New("directory in use: a pebble store belongs to one proce
 // backend.ErrBucketNotFound, one that may not be written backend.ErrDenied, one whose contents
 // are damaged, or of a newer version of Pebble, backend.ErrCorrupt.
 func Open(dir string, options ...Option) (*Backend, error) {
-	s := settings{cache: cacheDefault, disk: vfs.Default}
+	s := settings{cache: cacheDefault, buffer: bufferDefault, disk: vfs.Default}
 	for _, o := range options {
 		o(&s)
 	}

@@ -135,7 +135,10 @@ func TestLimits(t *testing.T) {
 // TestSizes: an object that grows and shrinks is one at any time, in the log, in tables and
 // after opening.
 func TestSizes(t *testing.T) {
-	for _, options := range [][]pebble.Option{nil, {pebble.NoSync(), pebble.CacheSize(1 << 20)}} {
+	for _, options := range [][]pebble.Option{
+		nil, {pebble.NoSync(), pebble.CacheSize(1 << 20), pebble.WriteBuffer(64 << 20)},
+		{pebble.WriteBuffer(1)},
+	} {
 		dir := t.TempDir()
 		b := open(t, dir, options...)
 		c := backend.IfAbsent()

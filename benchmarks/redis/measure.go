@@ -23,16 +23,19 @@ type kind struct {
 	args func(s settings, dir, port string) []string
 }
 
+// buffer is what our store writes to memory before it makes a table of it.
+const buffer = "buffer_mib=64"
+
 // kinds are measured one after another.
 var kinds = []kind{
 	{"StrictKV", func(s settings, dir, port string) []string {
-		return s.ours("pebble://"+dir, port)
+		return s.ours("pebble://"+dir+"?"+buffer, port)
 	}},
 	{"Redis, appendfsync always", func(_ settings, dir, port string) []string {
 		return theirs(dir, port, "--appendonly", "yes", "--appendfsync", "always")
 	}},
 	{"StrictKV, unsynced", func(s settings, dir, port string) []string {
-		return s.ours("pebble://"+dir+"?nosync=true", port)
+		return s.ours("pebble://"+dir+"?nosync=true&"+buffer, port)
 	}},
 	{"Redis, no log", func(_ settings, dir, port string) []string {
 		return theirs(dir, port, "--appendonly", "no")

@@ -67,9 +67,9 @@ func (c *Committer) Latest(name string, known resolve.Reading) resolve.Reading {
 }
 
 // duplicateAge is how old a base may be, in latencies of a write, where a refusal may be a
-// duplicate's. It then proves the attempt dead only if the cell remembers all its writers since the base,
-// of which it remembers cell.RecentMax: so many are not written in that time, that of the
-// write itself and that of the look at what refused it.
+// duplicate's. It then proves the attempt dead only if the cell remembers all its writers since
+// the base, of which it remembers cell.RecentMax: so many are not written in that time, that of
+// the write itself and that of the look at what refused it.
 const duplicateAge = 2
 
 // refreshBases reads bases that are too old for a refusal to tell anything, where somebody on

@@ -120,7 +120,7 @@ var directions = []row{
 	{"internal/cell", []string{"internal/txid"}, "transitions of a cell are pure: no I/O, no time"},
 	{"internal/seam", []string{"golang.org/x/sync"},
 		"the door to the Go runtime leads nowhere else"},
-	{"internal/observe", []string{"backend", "internal/seam"},
+	{"internal/observe", []string{"backend", "internal/keyspace", "internal/seam"},
 		"it passes on what it is told, and asks nobody"},
 	{"internal/latch", []string{"internal/seam"}, "who waits for whom is decided by names alone"},
 	{"internal/store", []string{

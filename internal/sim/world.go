@@ -36,6 +36,7 @@ type params struct {
 	clones    bool // all processes draw the same random choices
 	once      bool // the store declares that a write takes effect once at most
 	batches   bool // the store writes several objects at one instant
+	near      bool // the store says that a read takes no time worth mentioning
 	told      told // what answers tell of the store's time
 	skewed    bool // the clocks of processes differ
 	feeds     bool // most handles tell followers what they write
@@ -117,6 +118,8 @@ func newParams(cfg Config) params {
 	p.disk = disk.Below(4) == 0
 	batches := baton.Derive(cfg.Seed, 18)
 	p.batches = p.once && batches.Below(4) == 0
+	near := baton.Derive(cfg.Seed, 19)
+	p.near = near.Below(8) == 0
 	if pages := baton.Derive(cfg.Seed, 9); workload.Scans(cfg.Workload) {
 		p.pageMax = []int{0, 0, 1, 2, 3, 5}[pages.Below(6)]
 	}

@@ -162,7 +162,7 @@ func (e *Engine) Read(
 	if err := ctx.Err(); err != nil {
 		return nil, About{}, err
 	}
-	ctx, seen := e.st.Observer().Tx(ctx, observe.Read, "", time.Time{})
+	ctx, seen := e.st.Observer().Tx(ctx, observe.Read, "")
 	v, a, err := e.readOne(ctx, name, staleness, seen)
 	seen.End(ctx, 0, err)
 	return v, a, err
@@ -312,11 +312,3 @@ func (e *VersionError) Is(target error) bool { return target == ErrVersion }
 
 // InDoubtError is ErrInDoubt with the attempt, the names of its cells, and the cause.
 type InDoubtError = commit.InDoubtError
-
-// copied is the user's own copy of a value; it is never nil. Memory that is about to be filled as a
-// whole is not cleared before.
-func copied(data []byte) []byte {
-	own := make([]byte, len(data))
-	copy(own, data)
-	return own
-}

@@ -223,7 +223,9 @@ func (s *scanning) copy(data []byte) []byte {
 	if s.r.KeysOnly {
 		return nil
 	}
-	return copied(data)
+	own := make([]byte, len(data))
+	copy(own, data)
+	return own
 }
 
 // valid reports whether what was read needs no validation, since all of it is known to have been

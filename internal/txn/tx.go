@@ -97,7 +97,7 @@ func (tx *Tx) Name(b []byte) string {
 	return string(b)
 }
 
-// Read returns the value of a key, a copy of it.
+// Read returns the value of a key, which nobody may change.
 func (tx *Tx) Read(name string) ([]byte, error) {
 	v, known, err := tx.readLocal(name)
 	if known {

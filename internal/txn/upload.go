@@ -222,8 +222,7 @@ func (e *entry) staged() cell.Value {
 	return v
 }
 
-// bytesLocked is the value that the function sees: a copy, if it is at hand. The caller
-// holds tx.mu.
+// bytesLocked is the value that the function sees, if it is at hand. The caller holds tx.mu.
 func (tx *Tx) bytesLocked(e *entry) (v []byte, known bool, err error) {
 	data := e.data
 	switch {
@@ -240,7 +239,7 @@ func (tx *Tx) bytesLocked(e *entry) (v []byte, known bool, err error) {
 			return nil, false, nil
 		}
 	}
-	return copied(data), true, nil
+	return data, true, nil
 }
 
 // download fetches the external value that the function is to see. If it is gone, its
@@ -248,7 +247,7 @@ func (tx *Tx) bytesLocked(e *entry) (v []byte, known bool, err error) {
 // transaction must fail with the error.
 func (tx *Tx) download(e *entry, v cell.Value) (data []byte, failed bool, err error) {
 	t := tx.t
-	data, err = t.e.download(t.ctx, e.Name, v)
+	data, err = t.e.st.Download(t.ctx, e.Name, v)
 	if errors.Is(err, store.ErrMissing) && !errors.Is(err, backend.ErrCorrupt) {
 		var rd resolve.Reading
 		if rd, err = t.e.rereadCell(t.ctx, e.Name, v); err == nil {
@@ -292,15 +291,6 @@ func (t *txn) again(tx *Tx) (done bool, err error) {
 	}
 	err = t.failed()
 	return err != nil, err
-}
-
-// download returns an external value's bytes, a copy of them.
-func (e *Engine) download(ctx context.Context, name string, v cell.Value) ([]byte, error) {
-	data, err := e.st.Download(ctx, name, v)
-	if err != nil {
-		return nil, err
-	}
-	return copied(data), nil
 }
 
 // rereadCell reads a cell whose external value is missing. If the cell still points to it,

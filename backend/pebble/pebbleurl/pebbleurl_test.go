@@ -54,7 +54,7 @@ func TestShared(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "data", string(o.Data))
 	require.NoError(t, two.Close())
-	three, err := open("?nosync=true")
+	three, err := open("?nosync=true&buffer_mib=32")
 	require.NoError(t, err)
 	require.NoError(t, three.Close())
 }
@@ -62,7 +62,9 @@ func TestShared(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for url, want := range map[string]string{
 		"pebble:///tmp/x?nosync=maybe": `parameter "nosync": want true or false`,
-		"pebble:///tmp/x?cache=1":      `parameter "cache": pebble has only nosync`,
+		"pebble:///tmp/x?cache=1":      `parameter "cache": pebble has only nosync, buffer_mib`,
+		"pebble:///tmp/x?buffer_mib=0": `parameter "buffer_mib": want a number from 1 to 1024`,
+		"pebble:///tmp/x?buffer_mib=x": `parameter "buffer_mib": want a number from 1 to 1024`,
 		"pebble://host/x":              "want pebble:///directory or pebble://./directory",
 	} {
 		_, err := bucketurl.Open(t.Context(), url, pebbleurl.Scheme())

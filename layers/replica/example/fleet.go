@@ -155,8 +155,8 @@ func (f *fleet) restart(ctx context.Context, i int) error {
 	return nil
 }
 
-// settle waits until all copies equal the database, and tells when each of them last changed, which
-// is since when it is equal: to read the whole database, and compare, takes longer.
+// settle waits until all copies equal the database, and tells since when each does, which is when it
+// last changed: to read the whole database, and compare, takes longer.
 func (f *fleet) settle(ctx context.Context, written time.Time) error {
 	want := newSum()
 	for i, err := range parcels(f.db).Items(ctx, strictkv.Range{}) {
@@ -178,7 +178,7 @@ func (f *fleet) settle(ctx context.Context, written time.Time) error {
 			}
 			if have == want.String() {
 				after := max(time.Unix(0, changed).Sub(written), 0)
-				fmt.Fprintf(f.out, "node %d equals the database: %s, lag %s, since %v after the end\n",
+				fmt.Fprintf(f.out, "node %d equals the database: %s, lag %s, equal %v after the end\n",
 					i, have, lag, after.Round(10*time.Millisecond))
 				break
 			}

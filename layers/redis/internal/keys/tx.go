@@ -29,6 +29,8 @@ type Tx struct {
 	space *Space
 	tx    *strictkv.Tx // nil for one that reads a single key
 	read  func(c *strictkv.Collection, key []byte) ([]byte, error)
+	// look is read, but nobody may change what it returns.
+	look  func(c *strictkv.Collection, key []byte) ([]byte, error)
 	n     int
 	now   int64
 	moved *int                       // elements that have left the body of their value
@@ -60,7 +62,7 @@ var ErrTooMuch = fmt.Errorf("copies of values of more than 1 GiB: %w", strictkv.
 // NewTx is a run of a transaction in database n. Its time is the process's.
 func (s *Space) NewTx(tx *strictkv.Tx, n int) *Tx {
 	return &Tx{
-		space: s, tx: tx, read: tx.Read, n: n, now: time.Now().UnixMilli(),
+		space: s, tx: tx, read: tx.Read, look: tx.ReadShared, n: n, now: time.Now().UnixMilli(),
 		moved: new(int), grown: new(int), copied: new(int),
 	}
 }
@@ -68,11 +70,11 @@ func (s *Space) NewTx(tx *strictkv.Tx, n int) *Tx {
 // NewSingle is a run of what reads the entry of one key of database n, and nothing else, as it is,
 // or was by a staleness bound. It needs no transaction. Nobody may change what it reads.
 func (s *Space) NewSingle(ctx context.Context, n int, staleness time.Duration) *Tx {
+	look := func(c *strictkv.Collection, key []byte) ([]byte, error) {
+		return c.ReadShared(ctx, key, staleness)
+	}
 	return &Tx{
-		space: s, n: n, now: time.Now().UnixMilli(), copied: new(int),
-		read: func(c *strictkv.Collection, key []byte) ([]byte, error) {
-			return c.ReadShared(ctx, key, staleness)
-		},
+		space: s, n: n, now: time.Now().UnixMilli(), copied: new(int), read: look, look: look,
 	}
 }
 
@@ -154,7 +156,14 @@ func (t *Tx) take(key []byte) (r strictkv.Result, ok bool) {
 // Get returns the value of a key; one without Kind if there is none, or it is due. The body may be
 // kept and, but for a run of NewSingle, changed.
 func (t *Tx) Get(name []byte) (Entry, error) {
-	e, err := t.stored(name)
+	return t.alive(t.stored(name))
+}
+
+// Look is Get of a body that is not changed.
+func (t *Tx) Look(name []byte) (Entry, error) { return t.alive(t.looked(name)) }
+
+// alive is an entry that was stored, unless it is due.
+func (t *Tx) alive(e Entry, err error) (Entry, error) {
 	if err != nil || e.due(t.now) {
 		return Entry{}, err
 	}
@@ -162,14 +171,22 @@ func (t *Tx) Get(name []byte) (Entry, error) {
 }
 
 // stored is Get that returns also what is due.
-func (t *Tx) stored(name []byte) (Entry, error) {
+func (t *Tx) stored(name []byte) (Entry, error) { return t.entry(name, t.read) }
+
+// looked is Look that returns also what is due.
+func (t *Tx) looked(name []byte) (Entry, error) { return t.entry(name, t.look) }
+
+// entry is what a key has, by one of two ways to read it.
+func (t *Tx) entry(
+	name []byte, read func(*strictkv.Collection, []byte) ([]byte, error),
+) (Entry, error) {
 	if len(name) > NameMax {
 		return Entry{}, ErrNameTooLong
 	}
 	key, _ := store(name)
 	r, ok := t.take(key)
 	if !ok {
-		r.Value, r.Err = t.read(t.Collection(), key)
+		r.Value, r.Err = read(t.Collection(), key)
 		if err := t.copies(r.Value); err != nil {
 			return Entry{}, err
 		}
@@ -207,7 +224,7 @@ func (t *Tx) Set(name []byte, e Entry) error {
 		return ErrTooLong
 	}
 	if !t.last.known || t.last.n != t.n || !bytes.Equal(t.last.name, name) {
-		if _, err := t.stored(name); err != nil {
+		if _, err := t.looked(name); err != nil {
 			return err
 		}
 	}
@@ -251,12 +268,12 @@ func (t *Tx) put(name []byte, e Entry) error {
 // rooms are where values are encoded.
 var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
-// roomMax is how much memory is kept for that, in bytes.
-const roomMax = 64 << 10
+// roomMax is how large one of them may be, in bytes. The garbage collector takes those not in use.
+const roomMax = 4 << 20
 
 // Delete removes a key with its value, and reports whether it had one.
 func (t *Tx) Delete(name []byte) (bool, error) {
-	old, err := t.stored(name)
+	old, err := t.looked(name)
 	if err != nil || old.Absent() {
 		return false, err
 	}

@@ -77,6 +77,8 @@ func (w *Writer) WriteTo(to io.Writer) (int64, error) {
 // Gatherer is who can take several parts at once: a connection that hides behind an io.Writer
 // gets each by a call of the system.
 type Gatherer interface {
+	// WriteAll writes parts in order, and may change them. It returns how many bytes it has
+	// written: less than all only with an error.
 	WriteAll(parts net.Buffers) (int64, error)
 }
 

@@ -10,7 +10,7 @@ func set(c *command.Call) error {
 	if err != nil {
 		return err
 	}
-	old, err := c.Get(c.Args[1])
+	old, err := c.Look(c.Args[1])
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func parseSet(c *command.Call) (o setOptions, err error) {
 }
 
 func setnx(c *command.Call) error {
-	old, err := c.Get(c.Args[1])
+	old, err := c.Look(c.Args[1])
 	if err != nil {
 		return err
 	}
