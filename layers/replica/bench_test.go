@@ -36,8 +36,8 @@ var benchNames = func() (names [][]byte) {
 
 var benchValue = []byte(strings.Repeat("0123456789abcdef", 12))
 
-// benchSmall is the size of each cache in memory that is too small for the records: together they
-// have room for a quarter.
+// benchSmall is the size of caches in memory that are too small for the records: of either kind,
+// beside what the engine takes of its own for what was written last.
 const benchSmall = 4 << 20
 
 // copies are the same records in a replica, in a bare Pebble, both also with small caches, and in
@@ -67,12 +67,12 @@ func newCopies(b *testing.B) *copies {
 	x.r, err = Open(ctx, db, b.TempDir(), o)
 	require.NoError(b, err)
 	require.NoError(b, x.r.Ready(ctx))
-	o.CacheSize, o.RecordCacheSize = benchSmall, benchSmall
+	o.CacheSize, o.RecordCacheSize = memTable+benchSmall, benchSmall
 	x.small, err = Open(ctx, db, b.TempDir(), o)
 	require.NoError(b, err)
 	require.NoError(b, x.small.Ready(ctx))
 	x.bare = newBare(b, DefaultCacheSize+DefaultRecordCacheSize)
-	x.bareSmall = newBare(b, 2*benchSmall)
+	x.bareSmall = newBare(b, memTable+2*benchSmall)
 	x.bolt, err = bbolt.Open(b.TempDir()+"/bolt", 0o600, &bbolt.Options{NoSync: true})
 	require.NoError(b, err)
 	require.NoError(b, x.bolt.Update(func(tx *bbolt.Tx) error {
@@ -95,7 +95,7 @@ func newCopies(b *testing.B) *copies {
 func newBare(b *testing.B, cache int64) *pebble.DB {
 	b.Helper()
 	db, err := pebble.Open(b.TempDir(), &pebble.Options{
-		Logger: silent{}, Cache: pebble.NewCache(cache),
+		Logger: silent{}, Cache: pebble.NewCache(cache), MemTableSize: memTable,
 	})
 	require.NoError(b, err)
 	for _, key := range benchNames {

@@ -331,7 +331,8 @@ func (w *world) reads() map[string]string {
 			all[name] = string(v)
 			if n := 0; len(v) > 0 {
 				_, _ = fmt.Sscan(string(v), &n)
-				require.True(w, n > last.n || n == last.n && !last.gone, "%s: %d, after %v", name, n, last)
+				newer := n > last.n || n == last.n && !last.gone
+				require.True(w, newer, "%s: %d, after %v", name, n, last)
 				w.read[name] = lastRead{n: n}
 			}
 		}

@@ -54,7 +54,8 @@ type Options struct {
 	// 0.
 	LogMax int
 	// CacheSize bounds the blocks of the copy that are kept in memory, in bytes: DefaultCacheSize
-	// if it is 0. Scans, Views, and a Read of a key for the first time use them.
+	// if it is 0. Scans, Views, and a Read of a key for the first time use them. What was written
+	// last takes 8 MiB of it.
 	CacheSize int64
 	// RecordCacheSize bounds the records that are kept in memory beside the blocks, of keys that
 	// Replica.Read was called for, absent ones included, in bytes: DefaultRecordCacheSize if it is
