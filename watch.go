@@ -1,7 +1,6 @@
 package strictkv
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"runtime/debug"
@@ -17,14 +16,15 @@ import (
 // watch makes public what the engine tells.
 type watch struct {
 	db   *DB
-	log  *slog.Logger
 	told []*watcher
 }
 
 // watcher is an observer, until it has panicked.
 type watcher struct {
 	Observer
-	broken atomic.Bool
+	broken   atomic.Bool
+	log      *slog.Logger
+	database string
 }
 
 // observer is nil if nobody wants to be told.
@@ -32,36 +32,68 @@ func (db *DB) observer(rt seam.Runtime, s *settings) *observe.Observer {
 	if len(s.observers) == 0 {
 		return nil
 	}
-	w := &watch{db: db, log: s.logger}
+	w := &watch{db: db}
 	for _, o := range s.observers {
-		w.told = append(w.told, &watcher{Observer: o})
+		w.told = append(w.told, &watcher{Observer: o, log: s.logger, database: db.name})
 	}
-	return &observe.Observer{
-		Runtime: rt, TxBegin: w.txBegin, TxEnd: w.txEnd, Attempted: w.txAttempt,
-		Retried: w.txRetry, WaitEnd: w.waitEnd, Resent: w.resend,
-		RequestBegin: w.requestBegin, RequestEnd: w.requestEnd,
-		WorkBegin: w.workBegin, WorkEnd: w.workEnd,
-	}
+	return w.wanted(rt)
 }
 
-// each calls f for each observer that has not panicked.
-func (w *watch) each(f func(o *Observer)) {
+// wanted is told what any observer has a function for: the rest is not even made.
+func (w *watch) wanted(rt seam.Runtime) *observe.Observer {
+	seen := &observe.Observer{Runtime: rt}
 	for _, x := range w.told {
-		if !x.broken.Load() {
-			w.call(x, f)
-		}
+		want(x.TxBegin != nil, &seen.TxBegin, w.txBegin)
+		want(x.TxEnd != nil, &seen.TxEnd, w.txEnd)
+		want(x.TxAttempt != nil, &seen.Attempted, w.txAttempt)
+		want(x.TxRetry != nil, &seen.Retried, w.txRetry)
+		want(x.WaitEnd != nil, &seen.WaitEnd, w.waitEnd)
+		want(x.RequestBegin != nil, &seen.RequestBegin, w.requestBegin)
+		want(x.RequestEnd != nil, &seen.RequestEnd, w.requestEnd)
+		want(x.Resend != nil, &seen.Resent, w.resend)
+		want(x.WorkBegin != nil, &seen.WorkBegin, w.workBegin)
+		want(x.WorkEnd != nil, &seen.WorkEnd, w.workEnd)
+	}
+	return seen
+}
+
+func want[F any](yes bool, place *F, f F) {
+	if yes {
+		*place = f
 	}
 }
 
-func (w *watch) call(x *watcher, f func(o *Observer)) {
-	defer func() {
-		if p := recover(); p != nil {
-			x.broken.Store(true)
-			w.log.Error("an observer has panicked, and is told nothing any more",
-				"database", w.db.name, "panic", p, "stack", string(debug.Stack()))
-		}
-	}()
-	f(&x.Observer)
+// guard is deferred by what calls an observer.
+func (x *watcher) guard() {
+	if p := recover(); p != nil {
+		x.broken.Store(true)
+		x.log.Error("an observer has panicked, and is told nothing any more",
+			"database", x.database, "panic", p, "stack", string(debug.Stack()))
+	}
+}
+
+// begin tells of a beginning, and returns the context in which the work goes on.
+func begin[E any](
+	ctx context.Context, x *watcher, f func(context.Context, E) context.Context, e *E,
+) (within context.Context) {
+	within = ctx
+	if f == nil || x.broken.Load() {
+		return within
+	}
+	defer x.guard()
+	if derived := f(ctx, *e); derived != nil {
+		within = derived
+	}
+	return within
+}
+
+// tell tells of all else. Events are large: they are copied for the observer alone.
+func tell[E any](ctx context.Context, x *watcher, f func(context.Context, E), e *E) {
+	if f == nil || x.broken.Load() {
+		return
+	}
+	defer x.guard()
+	f(ctx, *e)
 }
 
 func (w *watch) begun(tx *observe.Tx) TxBegin {
@@ -71,11 +103,10 @@ func (w *watch) begun(tx *observe.Tx) TxBegin {
 }
 
 func (w *watch) txBegin(ctx context.Context, tx *observe.Tx) context.Context {
-	w.each(func(o *Observer) {
-		if o.TxBegin != nil {
-			ctx = cmp.Or(o.TxBegin(ctx, w.begun(tx)), ctx)
-		}
-	})
+	e := w.begun(tx)
+	for _, x := range w.told {
+		ctx = begin(ctx, x, x.TxBegin, &e)
+	}
 	return ctx
 }
 
@@ -90,11 +121,9 @@ func (w *watch) txEnd(
 		Requests: t.Requests, Rounds: t.Rounds,
 		BytesRead: t.BytesRead, BytesWritten: t.BytesWritten, Waits: t.Waits, Waited: t.Waited,
 	}
-	w.each(func(o *Observer) {
-		if o.TxEnd != nil {
-			o.TxEnd(ctx, e)
-		}
-	})
+	for _, x := range w.told {
+		tell(ctx, x, x.TxEnd, &e)
+	}
 }
 
 func (w *watch) txAttempt(ctx context.Context, a observe.Attempt) {
@@ -103,38 +132,32 @@ func (w *watch) txAttempt(ctx context.Context, a observe.Attempt) {
 		Outcome: AttemptOutcome(a.End), Lost: w.db.keyOf(a.Lost),
 		Err: w.db.outward(a.Err),
 	}
-	w.each(func(o *Observer) {
-		if o.TxAttempt != nil {
-			o.TxAttempt(ctx, e)
-		}
-	})
+	for _, x := range w.told {
+		tell(ctx, x, x.TxAttempt, &e)
+	}
 }
 
 func (w *watch) txRetry(ctx context.Context, r observe.Retry) {
 	e := TxRetry{Database: w.db.name, Cause: RetryCause(r.Cause), Lost: w.db.keyOf(r.Lost)}
-	w.each(func(o *Observer) {
-		if o.TxRetry != nil {
-			o.TxRetry(ctx, e)
-		}
-	})
+	for _, x := range w.told {
+		tell(ctx, x, x.TxRetry, &e)
+	}
 }
 
-func (w *watch) waitEnd(ctx context.Context, x observe.Wait) {
+func (w *watch) waitEnd(ctx context.Context, y observe.Wait) {
 	e := WaitEnd{
-		Database: w.db.name, For: WaitFor(x.For), Start: x.Start, Duration: x.Took,
-		Outcome: WaitOutcome(x.How), Key: w.db.keyOf(x.Name),
+		Database: w.db.name, For: WaitFor(y.For), Start: y.Start, Duration: y.Took,
+		Outcome: WaitOutcome(y.How), Key: w.db.keyOf(y.Name),
 	}
-	w.each(func(o *Observer) {
-		if o.WaitEnd != nil {
-			o.WaitEnd(ctx, e)
-		}
-	})
+	for _, x := range w.told {
+		tell(ctx, x, x.WaitEnd, &e)
+	}
 }
 
 func (w *watch) sent(r *observe.Request) RequestBegin {
 	kind := ObjectListing
 	if r.Op != observe.List {
-		kind = ObjectKind(keyspace.KindOf(r.Name))
+		kind = ObjectKind(r.Kind)
 	}
 	return RequestBegin{
 		Database: w.db.name, Op: Op(r.Op), Kind: kind, Object: r.Full, Start: r.Start,
@@ -143,11 +166,10 @@ func (w *watch) sent(r *observe.Request) RequestBegin {
 }
 
 func (w *watch) requestBegin(ctx context.Context, r observe.Request) context.Context {
-	w.each(func(o *Observer) {
-		if o.RequestBegin != nil {
-			ctx = cmp.Or(o.RequestBegin(ctx, w.sent(&r)), ctx)
-		}
-	})
+	e := w.sent(&r)
+	for _, x := range w.told {
+		ctx = begin(ctx, x, x.RequestBegin, &e)
+	}
 	return ctx
 }
 
@@ -156,11 +178,9 @@ func (w *watch) requestEnd(ctx context.Context, r observe.Request) {
 		RequestBegin: w.sent(&r), Duration: r.Took, Result: RequestResult(r.Result), Err: r.Err,
 		BytesRead: r.Read, BytesWritten: r.Written,
 	}
-	w.each(func(o *Observer) {
-		if o.RequestEnd != nil {
-			o.RequestEnd(ctx, e)
-		}
-	})
+	for _, x := range w.told {
+		tell(ctx, x, x.RequestEnd, &e)
+	}
 }
 
 func (w *watch) resend(ctx context.Context, r observe.Resend) {
@@ -168,19 +188,16 @@ func (w *watch) resend(ctx context.Context, r observe.Resend) {
 		Database: w.db.name, Try: r.Try, Pause: r.Pause, Result: RequestResult(r.Result),
 		Err: r.Err,
 	}
-	w.each(func(o *Observer) {
-		if o.Resend != nil {
-			o.Resend(ctx, e)
-		}
-	})
+	for _, x := range w.told {
+		tell(ctx, x, x.Resend, &e)
+	}
 }
 
-func (w *watch) workBegin(ctx context.Context, x *observe.Work) context.Context {
-	w.each(func(o *Observer) {
-		if o.WorkBegin != nil {
-			ctx = cmp.Or(o.WorkBegin(ctx, w.started(x)), ctx)
-		}
-	})
+func (w *watch) workBegin(ctx context.Context, y *observe.Work) context.Context {
+	e := w.started(y)
+	for _, x := range w.told {
+		ctx = begin(ctx, x, x.WorkBegin, &e)
+	}
 	return ctx
 }
 
@@ -188,15 +205,13 @@ func (w *watch) started(x *observe.Work) WorkBegin {
 	return WorkBegin{Database: w.db.name, Task: Task(x.Task), Start: x.Start}
 }
 
-func (w *watch) workEnd(ctx context.Context, x *observe.Work) {
+func (w *watch) workEnd(ctx context.Context, y *observe.Work) {
 	e := WorkEnd{
-		WorkBegin: w.started(x), Duration: x.Took, Objects: x.Objects, Err: w.db.outward(x.Err),
+		WorkBegin: w.started(y), Duration: y.Took, Objects: y.Objects, Err: w.db.outward(y.Err),
 	}
-	w.each(func(o *Observer) {
-		if o.WorkEnd != nil {
-			o.WorkEnd(ctx, e)
-		}
-	})
+	for _, x := range w.told {
+		tell(ctx, x, x.WorkEnd, &e)
+	}
 }
 
 // keyOf is the key of a cell; without a Collection if there is none.

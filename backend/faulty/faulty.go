@@ -40,7 +40,7 @@ type Options struct {
 	// LoseAnswer loses the store's answer, with the same errors.
 	LoseAnswer float64
 	// Duplicate sends a write twice, one after the other, as a retry within an
-	// SDK would. The second answer may be the echo of a write that landed, so the
+	// SDK would. The second answer may be the duplicate of a write that landed, so the
 	// caller gets ErrOutcomeUnknown. Reads are spared.
 	Duplicate float64
 	// Late returns ErrOutcomeUnknown for a write at once, and sends it after a

@@ -3,6 +3,7 @@ package folder
 import (
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -69,9 +70,12 @@ func (d disk) openDir(rel string) (*os.File, error) {
 // openFile opens a regular file, and nothing else: not what a link points to, nor a FIFO,
 // which would wait, nor a device, which may take being opened for a command. If something
 // else is there, the error is errIrregular.
-func (d disk) openFile(rel string) (*os.File, error) {
-	if _, fits := d.path(rel); fits && noFollow != 0 {
-		f, err := d.open(rel, os.O_RDONLY|noWait|noFollow, 0)
+func (d disk) openFile(rel string) (file, error) {
+	if p, fits := d.path(rel); fits && noFollow != 0 {
+		if err := d.try("open", rel); err != nil {
+			return nil, err
+		}
+		f, err := openPlain(p)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}
@@ -87,7 +91,19 @@ func (d disk) openFile(rel string) (*os.File, error) {
 	if !before.Mode().IsRegular() {
 		return nil, errIrregular
 	}
-	return d.open(rel, os.O_RDONLY|noWait, 0)
+	f, err := d.open(rel, os.O_RDONLY|noWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// file is what is used of an os.File that is read.
+type file interface {
+	io.ReaderAt
+	Stat() (fs.FileInfo, error)
+	Chmod(fs.FileMode) error
+	Close() error
 }
 
 var errIrregular = errors.New("not a regular file")

@@ -105,7 +105,7 @@ func (b *Backend) get(
 		return backend.Object{}, err
 	}
 	dir, file, _ := place(name)
-	o, err := b.openSettled(dir, file, name)
+	o, err := b.openSettled(dir, file, name, known == "")
 	if err != nil {
 		return backend.Object{}, err
 	}
@@ -117,8 +117,8 @@ func (b *Backend) get(
 }
 
 // openSettled opens an object in a state that no power cut takes back.
-func (b *Backend) openSettled(dir, file, name string) (*object, error) {
-	o, err := b.disk.openObject(join(dir, file), name)
+func (b *Backend) openSettled(dir, file, name string, ahead bool) (*object, error) {
+	o, err := b.disk.openObject(join(dir, file), name, ahead)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (b *Backend) delete(ctx context.Context, name string, v backend.Version) er
 // isAt returns ErrPrecondition unless the object is at the version, which may be that of a
 // damaged state.
 func (b *Backend) isAt(path, name string, v backend.Version) error {
-	o, err := b.disk.openObject(path, name)
+	o, err := b.disk.openObject(path, name, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return backend.ErrPrecondition
 	}
@@ -271,7 +271,8 @@ func failure(call, name string, err error) error {
 	return fmt.Errorf("folder %s %q: %w: %w", call, name, verdict, err)
 }
 
-// Capabilities implements backend.Backend: there is no network.
+// Capabilities implements backend.Backend: there is no network, and most often what is read is in
+// the system's memory.
 func (*Backend) Capabilities() backend.Capabilities {
-	return backend.Capabilities{ConditionalDelete: true, SendsOnce: true}
+	return backend.Capabilities{ConditionalDelete: true, SendsOnce: true, Near: true}
 }

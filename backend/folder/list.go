@@ -181,7 +181,7 @@ func (w *walk) add(f func()) error {
 
 // info describes an object by its header.
 func (b *Backend) info(dir string, e entry) (backend.Info, error) {
-	o, err := b.openSettled(dir, e.file, e.key)
+	o, err := b.openSettled(dir, e.file, e.key, false)
 	if err != nil {
 		return backend.Info{}, err
 	}

@@ -40,6 +40,9 @@ const (
 
 	headerSize        = 52
 	headerSizeUntimed = 44
+
+	// aheadMax is the size up to which a file is read together with its header, in bytes.
+	aheadMax = 64 << 10
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -123,22 +126,24 @@ func parseHeader(b []byte, fileSize int64) (header, error) {
 // or something else, in its place.
 type object struct {
 	header
-	file *os.File    // nil: it can't be opened
+	file file        // nil: it can't be opened
 	info fs.FileInfo // nil: it can't be looked at
+	read []byte      // all of the file, or nil
 
 	name   string
 	damage error // nil: none
 	whole  bool  // the bytes of the damaged object can be had
 }
 
-// openObject opens the object with the name, which lies at the path.
-func (d disk) openObject(path, name string) (*object, error) {
+// openObject opens the object with the name, which lies at the path. With ahead it reads all of it
+// at once, if that is not large.
+func (d disk) openObject(path, name string, ahead bool) (*object, error) {
 	o := &object{name: name}
 	var err error
 	o.file, err = d.openFile(path)
 	switch {
 	case err == nil:
-		err = o.readHeader()
+		err = o.readHeader(ahead)
 	case errors.Is(err, errIrregular):
 		o.info, _ = d.lstat(path)
 		err = o.broken(err)
@@ -171,7 +176,7 @@ func (o *object) broken(err error) error {
 	return nil
 }
 
-func (o *object) readHeader() (err error) {
+func (o *object) readHeader(ahead bool) (err error) {
 	if o.info, err = o.file.Stat(); err != nil {
 		return err
 	}
@@ -182,8 +187,11 @@ func (o *object) readHeader() (err error) {
 		return o.broken(fmt.Errorf("%d bytes, more than the %d of the largest object",
 			size, backend.ObjectMax))
 	}
-	var buf [headerSize]byte
-	n, err := o.file.ReadAt(buf[:], 0)
+	buf := make([]byte, headerSize)
+	if ahead && o.info.Size() <= aheadMax {
+		buf = make([]byte, o.info.Size())
+	}
+	n, err := o.file.ReadAt(buf, 0)
 	switch {
 	case isMediaError(err):
 		return o.broken(err)
@@ -193,6 +201,9 @@ func (o *object) readHeader() (err error) {
 	if o.header, err = parseHeader(buf[:n], o.info.Size()); err != nil {
 		o.whole = !errors.Is(err, errNewer)
 		return o.broken(err)
+	}
+	if n == int(o.info.Size()) {
+		o.read = buf[:n:n]
 	}
 	return nil
 }
@@ -232,8 +243,7 @@ func (o *object) bytes() (backend.Object, error) {
 	if o.damage == nil {
 		start = o.length()
 	}
-	b := make([]byte, o.info.Size()-start)
-	n, err := o.file.ReadAt(b, start)
+	b, n, err := o.from(start)
 	found := backend.Object{Data: b[:n], Version: o.version()}
 	switch {
 	case isMediaError(err):
@@ -248,6 +258,17 @@ func (o *object) bytes() (backend.Object, error) {
 		return found, o.corrupt(errors.New("wrong checksum of the data"))
 	}
 	return found, nil
+}
+
+// from is what is in the file from a place on, and how much of that could be read.
+func (o *object) from(start int64) (b []byte, n int, err error) {
+	if o.read != nil {
+		b = o.read[start:]
+		return b, len(b), nil
+	}
+	b = make([]byte, o.info.Size()-start)
+	n, err = o.file.ReadAt(b, start)
+	return b, n, err
 }
 
 func (o *object) corrupt(err error) error {

@@ -18,3 +18,6 @@ func changed(info fs.FileInfo) (time.Time, bool) {
 	}
 	return time.Unix(stat.Ctim.Unix()), true
 }
+
+// modified is the time of the last modification.
+func modified(stat *syscall.Stat_t) time.Time { return time.Unix(stat.Mtim.Unix()) }

@@ -73,7 +73,7 @@ func (w *write) stage() (err error) {
 
 // holds returns ErrPrecondition unless the condition holds for the object.
 func (w *write) holds() error {
-	o, err := w.b.disk.openObject(w.path, w.name)
+	o, err := w.b.disk.openObject(w.path, w.name, false)
 	absent := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err != nil && !absent:

@@ -26,7 +26,7 @@ const (
 )
 
 // settle makes a file of the folder durable that is in force already.
-func (b *Backend) settle(f *os.File, dir string) error {
+func (b *Backend) settle(f file, dir string) error {
 	if b.fsync == nil {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (b *Backend) settle(f *os.File, dir string) error {
 
 // clearBit clears a mode bit. If it can't, the next reader syncs again: slow, not
 // wrong.
-func clearBit(f *os.File, bit fs.FileMode) {
+func clearBit(f file, bit fs.FileMode) {
 	if info, err := f.Stat(); err == nil && info.Mode()&bit != 0 {
 		_ = f.Chmod(info.Mode() &^ bit)
 	}

@@ -27,13 +27,13 @@ import (
 // large is the size in bytes of the largest object that the library writes, roughly.
 const large = 64<<20 + 4<<10
 
-// shelf is a store of one object that allocates next to nothing.
-type shelf struct {
+// oneObject is a store of one object that allocates next to nothing.
+type oneObject struct {
 	sum  uint32 // of data, as it was before any damage
 	data []byte
 }
 
-func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *oneObject) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		n, err := io.Copy(io.Discard, r.Body)
 		if err != nil || n < int64(len(s.data)) {
@@ -73,7 +73,7 @@ func TestLargeObject(t *testing.T) {
 		"JSON": {storage.WithJSONReads()}, "XML": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := &shelf{crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)), data}
+			store := &oneObject{crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)), data}
 			s := httptest.NewServer(store)
 			t.Cleanup(s.Close)
 			b := gcs.New(gcstest.Client(t, s.URL, options...).Bucket("bucket"))

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -40,13 +41,15 @@ func program(t *testing.T, args []string, out, progress io.Writer) (err error) {
 	f.SetOutput(progress)
 	server := f.String("server", "folder", "folder, or a stand-in to start: "+bucket.Real.Names())
 	keys := f.Int("keys", 20_000, "keys of 16 bytes, with values of 1008")
+	collections := f.Int("collections", 1,
+		"how many collections they are in: stand-ins list a short prefix quicker")
 	to := report.Output{Table: out}
 	to.Flag(f)
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	if *keys < 100 {
-		return errors.New("backup: want at least 100 keys")
+	if *keys < 100 || *collections < 1 || *collections > *keys {
+		return errors.New("backup: want at least 100 keys, and one in each collection")
 	}
 	url := "file://" + t.TempDir()
 	if *server != "folder" {
@@ -59,7 +62,8 @@ func program(t *testing.T, args []string, out, progress io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	m := &measuring{ctx: context.Background(), store: *server, b: b, keys: *keys, log: progress}
+	m := &measuring{ctx: context.Background(), store: *server, b: b, keys: *keys, log: progress,
+		collections: *collections}
 	if err := m.run(); err != nil {
 		return err
 	}
@@ -67,13 +71,14 @@ func program(t *testing.T, args []string, out, progress io.Writer) (err error) {
 }
 
 type measuring struct {
-	ctx   context.Context
-	store string
-	b     *bucketurl.Bucket
-	keys  int
-	log   io.Writer
-	moved atomic.Int64
-	rows  []row
+	ctx         context.Context
+	store       string
+	b           *bucketurl.Bucket
+	keys        int
+	collections int
+	log         io.Writer
+	moved       atomic.Int64
+	rows        []row
 }
 
 // step measures f, which tells how many keys it has dealt with.
@@ -100,19 +105,17 @@ func (m *measuring) run() error {
 	if err != nil {
 		return err
 	}
-	c := db.Collection([]byte("c"))
-	if err := m.step("load", func() (int64, error) {
-		r, err := c.Load(m.ctx, m.records(1, 0), strictkv.LoadOptions{})
-		return r.Inserted, err
-	}); err != nil {
+	if err := m.step("load", func() (int64, error) { return m.load(db) }); err != nil {
 		return err
 	}
 	if err := m.back(repo, db, "full", false); err != nil {
 		return err
 	}
-	for k, v := range m.records(100, 1) {
-		if err := c.Write(m.ctx, k, v); err != nil {
-			return err
+	for i := range m.collections {
+		for k, v := range m.records(i, 100, 1) {
+			if err := m.collection(db, i).Write(m.ctx, k, v); err != nil {
+				return err
+			}
 		}
 	}
 	if err := m.back(repo, db, "incremental, after 1 %", true); err != nil {
@@ -136,6 +139,19 @@ func (m *measuring) run() error {
 		return err
 	}
 	return m.step("compare, check", func() (int64, error) { return m.compare(db, copied) })
+}
+
+func (m *measuring) collection(db *strictkv.DB, i int) *strictkv.Collection {
+	return db.Collection(fmt.Appendf(nil, "c%03d", i))
+}
+
+func (m *measuring) load(db *strictkv.DB) (inserted int64, err error) {
+	for i := 0; err == nil && i < m.collections; i++ {
+		var r strictkv.LoadReport
+		r, err = m.collection(db, i).Load(m.ctx, m.records(i, 1, 0), strictkv.LoadOptions{})
+		inserted += r.Inserted
+	}
+	return inserted, err
 }
 
 func (m *measuring) back(
@@ -173,11 +189,11 @@ func (m *measuring) compare(a, b *strictkv.DB) (int64, error) {
 	return int64(m.keys), err
 }
 
-// records yields each n-th record, in a version; nobody can compress its value.
-func (m *measuring) records(n int, version uint64) func(yield func(k, v []byte) bool) {
+// records yields each n-th record of a collection, in a version; nobody can compress its value.
+func (m *measuring) records(c, n int, version uint64) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) {
 		value := make([]byte, 1008)
-		for i := 0; i < m.keys; i += n {
+		for i := c; i < m.keys; i += n * m.collections {
 			x := uint64(i)*0x9e3779b97f4a7c15 + version + 1
 			for j := range value {
 				x ^= x << 13

@@ -25,12 +25,12 @@ type Cache struct {
 	clock atomic.Uint64
 	disk  Disk // nil if there is none
 
-	mu      seam.Mutex // guards all below
-	epoch   epoch
-	part    *budget.Part
-	recent  ring
-	shelves map[place]*shelf
-	clocks  map[string]*Clock // by the id of the database
+	mu         seam.Mutex // guards all below
+	epoch      epoch
+	part       *budget.Part
+	recent     ring
+	partitions map[place]*partition
+	clocks     map[string]*Clock // by the id of the database
 }
 
 // Entry is what is known of one object.
@@ -62,7 +62,7 @@ type Entry struct {
 func New(size int64) *Cache {
 	c := &Cache{
 		max: max(size, 0), part: &budget.Part{},
-		shelves: map[place]*shelf{}, clocks: map[string]*Clock{},
+		partitions: map[place]*partition{}, clocks: map[string]*Clock{},
 	}
 	c.recent.init()
 	return c

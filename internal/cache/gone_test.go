@@ -8,7 +8,7 @@ import (
 	"github.com/strictkv/strictkv/internal/cache"
 )
 
-// Idle handles have lost all their entries to a busy one. The shelves that they had must not
+// Idle handles have lost all their entries to a busy one. The partitions that they had must not
 // take memory that the cache does not count.
 func TestIdleSpacesTakeNothing(t *testing.T) {
 	before := heap()

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// slotSize is what a shelf's map takes for a name, in bytes, on average: 33 to 57
+	// slotSize is what a partition's map takes for a name, in bytes, on average: 33 to 57
 	// after filling, 43 to 76 after many have come and gone.
 	slotSize = 57
-	// shrinkPart and shrinkMin: once a shelf holds less than that part of what it has
+	// shrinkPart and shrinkMin: once a partition holds less than that part of what it has
 	// held, and has held that many, its map is made anew. A map never shrinks by itself.
 	shrinkPart = 4
 	shrinkMin  = 1024
@@ -28,7 +28,7 @@ const (
 // node is something that the cache keeps, and a link in the ring of all.
 type node struct {
 	prev, next *node
-	shelf      *shelf
+	partition  *partition
 	name       string
 	cost       int64
 	fact
@@ -123,20 +123,20 @@ type place struct {
 	kind  kind
 }
 
-// shelf holds what is kept of one kind and one database, by name.
-type shelf struct {
+// partition holds what is kept of one kind and one database, by name.
+type partition struct {
 	place place
 	nodes map[string]*node
 	most  int  // nodes since the map was made
-	gone  bool // it was empty, and is not the shelf of its place any more
+	gone  bool // it was empty, and is not the partition of its place any more
 }
 
-func (s *shelf) add(n *node) {
+func (s *partition) add(n *node) {
 	s.nodes[n.name] = n
 	s.most = max(s.most, len(s.nodes))
 }
 
-func (s *shelf) remove(n *node) {
+func (s *partition) remove(n *node) {
 	delete(s.nodes, n.name)
 	if s.most < shrinkMin || len(s.nodes) > s.most/shrinkPart {
 		return
@@ -146,21 +146,21 @@ func (s *shelf) remove(n *node) {
 	maps.Copy(s.nodes, old)
 }
 
-// slot is a place, and the shelf that was there when it was last looked for: to find that
+// slot is a place, and the partition that was there when it was last looked for: to find that
 // costs as much as to find a node.
 type slot struct {
-	place place
-	shelf *shelf
+	place     place
+	partition *partition
 }
 
 // find returns the node for a name, or nil.
 func (c *Cache) find(at *slot, name string) *node {
-	if at.shelf == nil || at.shelf.gone {
-		if at.shelf = c.shelves[at.place]; at.shelf == nil {
+	if at.partition == nil || at.partition.gone {
+		if at.partition = c.partitions[at.place]; at.partition == nil {
 			return nil
 		}
 	}
-	return at.shelf.nodes[name]
+	return at.partition.nodes[name]
 }
 
 // use is find for somebody who needs the node.
@@ -190,12 +190,12 @@ func (c *Cache) put(n *node, f fact, cost int) {
 // insert makes a node that costs nothing yet. The name is copied: it may be part of a
 // longer string, which would live as long.
 func (c *Cache) insert(at *slot, name string) *node {
-	if at.shelf == nil {
-		at.shelf = &shelf{place: at.place, nodes: map[string]*node{}}
-		c.shelves[at.place] = at.shelf
+	if at.partition == nil {
+		at.partition = &partition{place: at.place, nodes: map[string]*node{}}
+		c.partitions[at.place] = at.partition
 	}
-	n := &node{shelf: at.shelf, name: strings.Clone(name)}
-	at.shelf.add(n)
+	n := &node{partition: at.partition, name: strings.Clone(name)}
+	at.partition.add(n)
 	c.recent.push(n)
 	return n
 }
@@ -203,10 +203,10 @@ func (c *Cache) insert(at *slot, name string) *node {
 func (c *Cache) remove(n *node) {
 	c.recent.remove(n)
 	c.part.Add(-n.cost)
-	n.shelf.remove(n)
-	if len(n.shelf.nodes) == 0 {
-		n.shelf.gone, n.shelf.nodes = true, nil
-		delete(c.shelves, n.shelf.place)
+	n.partition.remove(n)
+	if len(n.partition.nodes) == 0 {
+		n.partition.gone, n.partition.nodes = true, nil
+		delete(c.partitions, n.partition.place)
 	}
 }
 

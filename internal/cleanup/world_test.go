@@ -10,33 +10,33 @@ import (
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/internal/cleanup"
 	"github.com/strictkv/strictkv/internal/contention"
+	"github.com/strictkv/strictkv/internal/protocoltest"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/store"
-	"github.com/strictkv/strictkv/internal/worldtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Tests say these often.
 var (
-	pass  = worldtest.Pass
-	id    = worldtest.ID
-	names = worldtest.Names
+	pass  = protocoltest.Pass
+	id    = protocoltest.ID
+	names = protocoltest.Names
 )
 
 // world is one in which the test opens clients.
-type world struct{ *worldtest.World }
+type world struct{ *protocoltest.World }
 
 // inWorld runs f in virtual time.
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
-	worldtest.Run(t, func(w *worldtest.World) { f(&world{w}) })
+	protocoltest.Run(t, func(w *protocoltest.World) { f(&world{w}) })
 }
 
 // client is a handle without an engine, and its connection.
 type client struct {
-	*worldtest.Net
-	h    *worldtest.Handle
+	*protocoltest.Net
+	h    *protocoltest.Handle
 	w    *world
 	rs   *resolve.Resolver
 	bg   *cleanup.Background

@@ -74,7 +74,7 @@ func (c *Committer) raceFirst(ctx context.Context, p *Plan, m *Member) (got Lock
 	var mu seam.Mutex // guards won and rest
 	var won *attempt
 	var rest []*attempt
-	m.Seen, got.Err = c.rs.Chase(ctx, resolve.Chase{
+	m.Seen, got.Err = c.rs.Race(ctx, resolve.Race{
 		Base: m.Base, Extra: 1, Priority: p.Priority,
 		Try: func(
 			ctx context.Context, rd resolve.Reading, f cell.Fold,

@@ -204,7 +204,7 @@ func (l *Locks) race(m *Member) (err error) {
 	var mu seam.Mutex // guards won and unknown
 	var won *Member
 	unknown := false
-	m.Seen, err = l.a.rs.Chase(l.ctx, resolve.Chase{
+	m.Seen, err = l.a.rs.Race(l.ctx, resolve.Race{
 		Base: m.Base, Priority: l.a.plan.Priority, GivenUp: l.isLost,
 		Try: func(
 			ctx context.Context, rd resolve.Reading, f cell.Fold,

@@ -69,14 +69,14 @@ func (a *attempt) place(todo []*Member) verdict {
 		case w.failed != nil:
 			return dead(w.failed)
 		case w.refused:
-			echoes, proof, err := a.reread()
+			duplicates, proof, err := a.reread()
 			switch {
 			case proof:
 				return dead(err)
 			case err != nil:
 				return a.leave(err)
 			}
-			w.unknown, w.cause = append(w.unknown, echoes...), errEcho
+			w.unknown, w.cause = append(w.unknown, duplicates...), errDuplicate
 		case len(w.unknown) == 0:
 			return undecided
 		}
@@ -182,11 +182,11 @@ func answersOf(sent []*Member) (w answers) {
 // reread reads the cells that have not been written, together with the keys only read, in
 // one parallel round, after some of them have refused the attempt's write. That proves it
 // dead, unless the write has been sent twice by somebody on the way, and what was refused
-// is the echo: then the cell shows the attempt, or does not tell, since it has been written
+// is the duplicate: then the cell shows the attempt, or does not tell, since it has been written
 // cell.RecentMax times since, or was only locked. Unless some member proves the attempt dead,
 // such members are returned, as of unknown outcome. With an error, which may concern one cell
 // alone, another may still have proved it.
-func (a *attempt) reread() (echoes []*Member, proof bool, err error) {
+func (a *attempt) reread() (duplicates []*Member, proof bool, err error) {
 	missed := make([]*Member, 0, len(a.plan.Members))
 	for _, m := range a.plan.Members {
 		if m.Result != store.Applied {
@@ -218,7 +218,7 @@ func (a *attempt) reread() (echoes []*Member, proof bool, err error) {
 		case m.Result != store.Refused:
 		case shows:
 			m.Result = store.Unknown
-			echoes = append(echoes, m)
+			duplicates = append(duplicates, m)
 		case told == cell.ProvesDead && (!a.expired() || !a.mayCommit()):
 			proof = true
 		default:
@@ -231,7 +231,7 @@ func (a *attempt) reread() (echoes []*Member, proof bool, err error) {
 	for _, m := range silent {
 		m.Result = store.Unknown
 	}
-	return append(echoes, silent...), false, nil
+	return append(duplicates, silent...), false, nil
 }
 
 // readMissed reads a member's cell. One that has refused the write is not what was known of it.

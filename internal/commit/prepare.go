@@ -66,11 +66,11 @@ func (c *Committer) Latest(name string, known resolve.Reading) resolve.Reading {
 	return resolve.Reading{Snapshot: store.NoObject(name)}
 }
 
-// echoAge is how old a base may be, in latencies of a write, where a refusal may be an echo.
-// It then proves the attempt dead only if the cell remembers all its writers since the base,
-// of which it remembers cell.RecentMax: so many are not written in that time, that of the
-// write itself and that of the look at what refused it.
-const echoAge = 2
+// duplicateAge is how old a base may be, in latencies of a write, where a refusal may be a
+// duplicate's. It then proves the attempt dead only if the cell remembers all its writers since
+// the base, of which it remembers cell.RecentMax: so many are not written in that time, that of
+// the write itself and that of the look at what refused it.
+const duplicateAge = 2
 
 // refreshBases reads bases that are too old for a refusal to tell anything, where somebody on
 // the way to the store may send a write twice: those that the transaction has not read itself,
@@ -79,7 +79,7 @@ func (c *Committer) refreshBases(ctx context.Context, p *Plan) error {
 	if c.st.SendsOnce() {
 		return nil
 	}
-	since := c.rt.Now().Add(-echoAge * c.st.PutLatency())
+	since := c.rt.Now().Add(-duplicateAge * c.st.PutLatency())
 	old := slices.DeleteFunc(slices.Clone(p.Members), func(m *Member) bool {
 		return m.Base.Proved > p.Begun && m.Base.Until.After(since)
 	})

@@ -135,8 +135,8 @@ var (
 	// errExpired says that nothing can be concluded from absent objects any more.
 	errExpired = fmt.Errorf("%w: the attempt took longer than %v",
 		backend.ErrUnavailable, attemptMax)
-	// errEcho is why an attempt is in doubt of which a write was sent twice on its way.
-	errEcho = fmt.Errorf("a refused write may have landed: %w", backend.ErrOutcomeUnknown)
+	// errDuplicate is why an attempt is in doubt of which a write was sent twice on its way.
+	errDuplicate = fmt.Errorf("a refused write may have landed: %w", backend.ErrOutcomeUnknown)
 	// errSilent is why it is in doubt if no cell can tell.
 	errSilent = errors.New("no member's history reaches back")
 )

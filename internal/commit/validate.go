@@ -120,7 +120,7 @@ func (a *attempt) commitPrimary() verdict {
 		case res == store.NotApplied && !doubt:
 			return dead(err) // never sent, or certainly not applied
 		case res == store.Refused && a.st.SendsOnce():
-		default: // refused may be an echo
+		default: // refused may be a duplicate
 			doubt = true
 		}
 		if !doubt {

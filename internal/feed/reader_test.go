@@ -12,7 +12,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/internal/keyspace"
-	"github.com/strictkv/strictkv/internal/worldtest"
+	"github.com/strictkv/strictkv/internal/protocoltest"
 )
 
 func TestAReaderListsOnceAndReadsEachObjectOnce(t *testing.T) {
@@ -197,7 +197,7 @@ func TestManyObjectsAreListedInTurns(t *testing.T) {
 func TestAReaderTakesNoNoticeOfItsOwnHandle(t *testing.T) {
 	inWorld(t, func(w *world) {
 		r := w.newReader()
-		r.own = worldtest.ID(1).String()
+		r.own = protocoltest.ID(1).String()
 		r.next()
 		w.put(0, 1, 7, "=own")
 		w.put(0, 2, 1, "=other")
@@ -231,7 +231,7 @@ func TestAReaderRemembersSoManyHandles(t *testing.T) {
 		w.put(0, 1, 1, "=a")
 		assert.Equal(t, Hints{Names: []string{"=a"}}, r.next())
 		assert.Len(t, r.handles, handlesMax/2+1)
-		assert.Contains(t, r.handles, worldtest.ID(1).String())
+		assert.Contains(t, r.handles, protocoltest.ID(1).String())
 	})
 }
 

@@ -14,23 +14,23 @@ import (
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/internal/cache"
 	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/protocoltest"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
-	"github.com/strictkv/strictkv/internal/worldtest"
 )
 
 // world is one in which handles write and read hints.
-type world struct{ *worldtest.World }
+type world struct{ *protocoltest.World }
 
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
-	worldtest.Run(t, func(w *worldtest.World) { f(&world{w}) })
+	protocoltest.Run(t, func(w *protocoltest.World) { f(&world{w}) })
 }
 
 // client is a handle that writes, and its requests.
 type client struct {
 	*Writer
-	*worldtest.Net
+	*protocoltest.Net
 	stop func()
 }
 
@@ -46,7 +46,7 @@ func (w *world) client() *client {
 // reader reads, and its requests.
 type reader struct {
 	*Reader
-	*worldtest.Net
+	*protocoltest.Net
 	w *world
 }
 
@@ -78,12 +78,12 @@ func (r *reader) gets() int  { return len(r.Sent(faulty.Get, "")) }
 // objects are the names of the objects of hints.
 func (w *world) objects() []string {
 	var all []string
-	o := backend.ListOptions{Prefix: worldtest.Prefix + keyspace.Hints}
+	o := backend.ListOptions{Prefix: protocoltest.Prefix + keyspace.Hints}
 	page, err := w.Mem.List(background, o)
 	require.NoError(w.T, err)
 	require.False(w.T, page.More)
 	for _, info := range page.Objects {
-		all = append(all, strings.TrimPrefix(info.Name, worldtest.Prefix))
+		all = append(all, strings.TrimPrefix(info.Name, protocoltest.Prefix))
 	}
 	return all
 }
@@ -92,7 +92,7 @@ func (w *world) objects() []string {
 func (w *world) put(off time.Duration, handle byte, number uint32, names ...string) string {
 	h := keyspace.Hint{
 		Time:   time.Now().Add(off).UnixNano(),
-		Handle: worldtest.ID(handle).String(), Number: number,
+		Handle: protocoltest.ID(handle).String(), Number: number,
 	}
 	w.PutData(h.Name(), encode(content{Hints: Hints{Names: slices.Clone(names)}}))
 	return h.Name()
@@ -108,7 +108,7 @@ type skewed struct {
 func (s skewed) Now() time.Time { return s.Runtime.Now().Add(s.by) }
 
 // mute makes a store tell no time.
-func mute(net *worldtest.Net) {
+func mute(net *protocoltest.Net) {
 	net.Every(func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
 		if a != nil {
 			a.Object.Time, a.Stamp.Time = time.Time{}, time.Time{}
@@ -122,7 +122,7 @@ func (w *world) skewedClient(by time.Duration) *client {
 	mute(net)
 	rt := skewed{seam.Real(), by}
 	st, err := store.Open(background, store.Options{
-		Backend: net, Runtime: rt, Prefix: worldtest.Prefix, Concurrency: 8, Cache: cache.New(0),
+		Backend: net, Runtime: rt, Prefix: protocoltest.Prefix, Concurrency: 8, Cache: cache.New(0),
 	})
 	require.NoError(w.T, err)
 	net.Forget()

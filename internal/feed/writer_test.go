@@ -13,13 +13,13 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/protocoltest"
 	"github.com/strictkv/strictkv/internal/seam"
-	"github.com/strictkv/strictkv/internal/worldtest"
 )
 
 // pass lets time pass, and all happen that happens by then.
 func pass(d time.Duration) {
-	worldtest.Pass(d)
+	protocoltest.Pass(d)
 	synctest.Wait()
 }
 

@@ -90,7 +90,7 @@ func (p *pass) read(some []*news) error {
 			n.entry, n.old = n.absent(), p.old(n.name, n.seen)
 		}
 	}
-	err := seam.Each(p.rt, len(doubts), func(i int) error { return p.readOne(doubts[i]) })
+	err := p.st.Wave(len(doubts), func(i int) error { return p.readOne(doubts[i]) })
 	for _, n := range doubts {
 		if n.asked {
 			p.sum.Read++
@@ -182,15 +182,15 @@ func (p *pass) effective(n *news, again bool) (rd resolve.Reading, told bool, er
 func (p *pass) download(some []*news) error {
 	for len(some) > 0 {
 		n, bytes := 0, int64(0)
+		var outside []*news
 		for n < len(some) && (n == 0 || bytes+some[n].external() <= readsBytes) {
-			bytes += some[n].external()
+			if size := some[n].external(); size > 0 {
+				bytes, outside = bytes+size, append(outside, some[n])
+			}
 			n++
 		}
-		err := seam.Each(p.rt, n, func(i int) error {
-			if some[i].external() == 0 {
-				return nil
-			}
-			return p.fetch(p.ctx, some[i])
+		err := seam.Each(p.rt, len(outside), func(i int) error {
+			return p.fetch(p.ctx, outside[i])
 		})
 		if err != nil {
 			return err

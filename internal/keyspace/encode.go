@@ -102,6 +102,9 @@ func decodeName(s string) ([]byte, error) {
 	if s == "" || len(s) > encodedMax {
 		return nil, errEncoding
 	}
+	if isPlain(s) {
+		return []byte(s), nil
+	}
 	name := make([]byte, 0, min(len(s), KeyMax))
 	for escapes, rest := 0, s; rest != "" && rest != "!"; {
 		lead := leadOf(rest)
@@ -123,6 +126,16 @@ func decodeName(s string) ([]byte, error) {
 		return nil, errEncoding
 	}
 	return name, nil
+}
+
+// isPlain reports whether s is the encoding of itself, as that of most names is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if leads[s[i]] != "" {
+			return false
+		}
+	}
+	return len(s) <= KeyMax && s[len(s)-1] != '.'
 }
 
 // unescape decodes what follows a lead: the tail if it begins one, else one byte.

@@ -120,7 +120,7 @@ var directions = []row{
 	{"internal/cell", []string{"internal/txid"}, "transitions of a cell are pure: no I/O, no time"},
 	{"internal/seam", []string{"golang.org/x/sync"},
 		"the door to the Go runtime leads nowhere else"},
-	{"internal/observe", []string{"backend", "internal/seam"},
+	{"internal/observe", []string{"backend", "internal/keyspace", "internal/seam"},
 		"it passes on what it is told, and asks nobody"},
 	{"internal/latch", []string{"internal/seam"}, "who waits for whom is decided by names alone"},
 	{"internal/store", []string{
@@ -168,12 +168,12 @@ var directions = []row{
 		"internal/feed",
 	}, "garbage is found by listing and resolving, not by running transactions"},
 
-	{"internal/worldtest", []string{
+	{"internal/protocoltest", []string{
 		"testing", "testing/synctest", testify, "backend", "backend/memory", "backend/faulty",
 		"internal/cache", "internal/cell", "internal/cleanup", "internal/contention",
 		"internal/resolve", "internal/seam", "internal/store", "internal/txid",
 	}, "it opens what the tests of several packages share, and knows nothing above"},
-	{"internal/sim/program", []string{
+	{"internal/sim/workload", []string{
 		".", "internal/history", "internal/seam", "internal/sim/baton", "examples/patterns",
 		"layers/queue",
 	}, "workloads are users' programs, some of them word for word, whose clients are recorded"},
@@ -244,8 +244,9 @@ var directions = []row{
 		".", "layers/redis/internal/command", "layers/redis/internal/keys",
 		"layers/redis/internal/resp",
 	}, "a family of commands knows no other, and no connection"},
-	{"layers/replica", []string{".", "github.com/cockroachdb/pebble/v2"},
-		"a layer stands on the public API alone; a copy on a disk needs an engine for that"},
+	{"layers/replica", []string{
+		".", "github.com/cockroachdb/pebble/v2", "github.com/maypok86/otter/v2",
+	}, "a layer stands on the public API alone; a copy on a disk needs an engine, and a cache"},
 	{"layers/replica/example", append([]string{".", "backend", "layers/replica"}, public...),
 		"an example is a user's program: it sees what users see"},
 	{"layers/snapshot", []string{
@@ -407,7 +408,7 @@ func TestDirections(t *testing.T) {
 	testOnly := []string{
 		"internal/sim", "internal/lint", "backend/backendtest", "backend/gcs/gcstest",
 		"backend/azure/azuretest", "backend/s3/s3test", "backend/backendtest/faultproxy",
-		"backend/bucketurl/bucketurltest", "benchmarks/internal/server", "internal/worldtest",
+		"backend/bucketurl/bucketurltest", "benchmarks/internal/server", "internal/protocoltest",
 	}
 	wrappers := []string{"backend/faulty", "backend/simulated"}
 	for _, r := range directions {

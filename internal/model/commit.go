@@ -270,8 +270,8 @@ func (m *model) proves(s *state, i int, c uint8) bool {
 	if op.St != opRefused || op.Kind != kIntent && op.Kind != kDirect {
 		return false
 	}
-	if !m.cfg.sendsOnce() && !m.mut.echoRefused {
-		return false // it may be the echo of one that has landed
+	if !m.cfg.sendsOnce() && !m.mut.duplicateRefused {
+		return false // it may be the duplicate of one that has landed
 	}
 	again := t.Esc && c != t.primary() || m.mut.insertGoesOn && t.Acc[c] == acInsert
 	return (cl.Rs&bit(c) == 0 || m.mut.noReread) && !again

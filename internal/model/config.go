@@ -139,7 +139,7 @@ type config struct {
 	Clients     []client
 	Txns        []txn
 	Lost        uint8 // answers that may be lost (landed, late, or never)
-	Echoes      uint8 // writes that may be delivered twice, and are answered the second time
+	Duplicates  uint8 // writes that may be delivered twice, and are answered the second time
 	Leaps       uint8 // horizons that pass by the store's clock; without them, see horizonPassed
 	Crash       uint8
 	Kills       uint8 // fences that may be sent
@@ -158,7 +158,7 @@ func (c *config) cell(i uint8) byte {
 }
 
 // sendsOnce reports whether nobody on the way to the store can repeat a write.
-func (c *config) sendsOnce() bool { return c.Echoes == 0 }
+func (c *config) sendsOnce() bool { return c.Duplicates == 0 }
 
 func (c *config) ring() int {
 	if c.Ring == 0 {
@@ -187,8 +187,8 @@ type mut struct {
 	insertGoesOn, oneStep, noLift, noOwnLift, sweepAnytime    bool
 	sweepMarked, sweepDoubt                                   bool
 
-	// Echoes:
-	echoRefused, echoCommit, echoOff bool
+	// Duplicates:
+	duplicateRefused, duplicateCommit, duplicateOff bool
 	// Locks and heartbeats:
 	beatBlind, updateLost, lockOldValues bool
 	// Groups:

@@ -87,7 +87,7 @@ func (t txn) oneWave() txn             { t.OneWave = true; return t }
 
 const mega = 1_000_000
 
-var configs = slices.Concat(committing, meeting, echoes, leaping, locking, scanning, grouped)
+var configs = slices.Concat(committing, meeting, duplicates, leaping, locking, scanning, grouped)
 
 // limit is how many states are visited, of few or all.
 func (c *config) limit(whole bool, few int) int {

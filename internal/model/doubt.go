@@ -47,7 +47,7 @@ func (m *model) reread(s *state, i int, c uint8) uint8 {
 		}
 	case cell.names(a) || cell.Marks&abit(a) != 0:
 		m.conclude(cl, fCommitted)
-		m.see(covEcho)
+		m.see(covDuplicate)
 	case op.Kind != kCommit && op.Kind != kDrop && m.atExpected(s, a, c):
 		switch {
 		case cl.Fail&fFate != 0 && m.mut.expectedTells:
@@ -68,7 +68,7 @@ func (m *model) reread(s *state, i int, c uint8) uint8 {
 		m.conclude(cl, fDead)
 	case m.condemned(s, c) && !m.mut.noOwnLift:
 		m.lift(s, i, c)
-	case m.tells(s, a, c), op.St == opRefused && m.mut.echoOff,
+	case m.tells(s, a, c), op.St == opRefused && m.mut.duplicateOff,
 		op.Kind == kCommit && m.neverLands(op, cl.Rs&bit(c) != 0):
 		m.conclude(cl, fDead)
 	default:
@@ -89,7 +89,7 @@ func (m *model) mustBury(s *state, i int, c uint8) bool {
 
 // neverLands reports whether a commit write that was not seen to land never will.
 func (m *model) neverLands(op *write, again bool) bool {
-	once := m.cfg.sendsOnce() || m.mut.echoCommit
+	once := m.cfg.sendsOnce() || m.mut.duplicateCommit
 	return op.St == opRefused && !again && once || m.mut.commitLost
 }
 

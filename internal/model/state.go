@@ -238,14 +238,14 @@ const (
 // state is all that there is. It has nothing but bytes, so that it can be hashed, compared and
 // copied as such.
 type state struct {
-	Cell                    [maxCells]cell
-	Att                     [maxAttempts]attempt
-	Cl                      [maxClients]memory
-	Late                    [maxLate]write
-	Hist                    [maxTxns]outcome
-	Val                     [maxValues]value
-	Now                     uint8 // horizons that have passed by the store's clock
-	Lost, Echo, Crash, Kill uint8 // what is left of the fault budgets
+	Cell                         [maxCells]cell
+	Att                          [maxAttempts]attempt
+	Cl                           [maxClients]memory
+	Late                         [maxLate]write
+	Hist                         [maxTxns]outcome
+	Val                          [maxValues]value
+	Now                          uint8 // horizons that have passed by the store's clock
+	Lost, Duplicate, Crash, Kill uint8 // what is left of the fault budgets
 }
 
 func bit(c uint8) uint8  { return 1 << c }

@@ -31,7 +31,7 @@ const (
 	covStartOver
 	covUndecided
 	covKilled
-	covEcho
+	covDuplicate
 	covOwnFence
 	covInDoubt
 	covEffective
@@ -51,7 +51,7 @@ var covNames = [covLast]string{
 	covStartOver:  "not confirmed: start over",
 	covUndecided:  "undecided: waits or kills",
 	covKilled:     "a fence was accepted",
-	covEcho:       "refused or unknown, but had landed and been folded",
+	covDuplicate:  "refused or unknown, but had landed and been folded",
 	covOwnFence:   "own fence accepted",
 	covInDoubt:    "ErrInDoubt",
 	covEffective:  "effective writer changed under the same version",
@@ -88,7 +88,7 @@ func newModel(cfg *config, x mut) *model {
 // Start is the state in which nobody has done anything.
 func (m *model) Start() state {
 	s := state{
-		Lost: m.cfg.Lost, Echo: m.cfg.Echoes, Crash: m.cfg.Crash, Kill: m.cfg.Kills,
+		Lost: m.cfg.Lost, Duplicate: m.cfg.Duplicates, Crash: m.cfg.Crash, Kill: m.cfg.Kills,
 	}
 	for c := range maxCells {
 		switch m.cfg.cell(uint8(c)) {

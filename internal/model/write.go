@@ -273,9 +273,9 @@ func (m *model) landing(s *state, i, j int) {
 			m.toLate(n, *op)
 		})
 	}
-	if s.Echo > 0 && lands {
-		ends("lands, and its echo is refused", opRefused, func(n *state, op *write) {
-			n.Echo--
+	if s.Duplicate > 0 && lands {
+		ends("lands, and its duplicate is refused", opRefused, func(n *state, op *write) {
+			n.Duplicate--
 			m.apply(n, op)
 		})
 	}

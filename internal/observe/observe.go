@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/seam"
 )
 
@@ -90,17 +91,17 @@ func ResultOf(err error) Result {
 
 // Request is one request to the store.
 type Request struct {
-	Op Op
-	// Name is the object's, relative to the database, and Full in the bucket; of a List it is the
-	// prefix.
-	Name, Full string
-	Start      time.Time
+	Op   Op
+	Kind keyspace.Kind // of the object; of a List it means nothing
+	// Result, Took, Read, Written (bytes), and Err are known at its end.
+	Result Result
 	// Round is the number of the transaction's round that it belongs to; 0 without one.
 	Round uint32
-	// The rest is known at its end. Read and Written are in bytes.
+	// Full is the object's name in the bucket; of a List it is the prefix.
+	Full          string
+	Start         time.Time
 	Took          time.Duration
 	Read, Written int
-	Result        Result
 	Err           error
 
 	o  *Observer
@@ -108,14 +109,14 @@ type Request struct {
 }
 
 // Request begins a request. Its start, and its end, are the caller's to read from the clock, as
-// others may want to know them, too.
+// others may want to know them, too. The name is relative to the database, full is in the bucket.
 func (o *Observer) Request(
 	ctx context.Context, op Op, name, full string, start time.Time,
 ) (context.Context, Request) {
 	if o == nil {
 		return ctx, Request{}
 	}
-	r := Request{Op: op, Name: name, Full: full, Start: start, o: o}
+	r := Request{Op: op, Kind: keyspace.KindOf(name), Full: full, Start: start, o: o}
 	if r.tx = o.of(ctx); r.tx != nil {
 		_, rounds := halves(r.tx.answered.Load())
 		r.Round = rounds + 1

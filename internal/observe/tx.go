@@ -37,8 +37,11 @@ const (
 	InDoubt
 )
 
-// Tx is a transaction. All but what its requests count is of the goroutine that runs it.
+// Tx is a transaction, and the context in which it goes on. All but what its requests count is of
+// the goroutine that runs it.
 type Tx struct {
+	context.Context
+
 	Name  string
 	Start time.Time
 	Kind  Kind
@@ -76,35 +79,33 @@ func count(word *atomic.Uint64, low func(uint32) uint32) {
 // txKey is of the transaction that a context is of.
 type txKey struct{}
 
-// txContext is the context in which a transaction goes on, and the transaction: one allocation.
-type txContext struct {
-	context.Context
-	tx Tx
-}
-
 // Value implements context.Context.
-func (c *txContext) Value(key any) any {
+func (tx *Tx) Value(key any) any {
 	if key == (txKey{}) {
-		return &c.tx
+		return tx
 	}
-	return c.Context.Value(key)
+	return tx.Context.Value(key)
 }
 
-// Tx begins a transaction, at a time that its caller knows, or now.
-func (o *Observer) Tx(
-	ctx context.Context, kind Kind, name string, start time.Time,
-) (context.Context, *Tx) {
+// Tx begins a transaction now.
+func (o *Observer) Tx(ctx context.Context, kind Kind, name string) (context.Context, *Tx) {
 	if o == nil {
 		return ctx, nil
 	}
-	if start.IsZero() {
-		start = o.Runtime.Now()
-	}
-	c := &txContext{Context: ctx, tx: Tx{Kind: kind, Name: name, Start: start, o: o}}
+	tx := &Tx{}
+	return o.Begin(ctx, kind, name, o.Runtime.Now(), tx), tx
+}
+
+// Begin begins a transaction, at a time that its caller knows, in what it has room for it.
+// The observer must not be nil.
+func (o *Observer) Begin(
+	ctx context.Context, kind Kind, name string, start time.Time, tx *Tx,
+) context.Context {
+	tx.Context, tx.Kind, tx.Name, tx.Start, tx.o = ctx, kind, name, start, o
 	if o.TxBegin != nil {
-		c.Context = o.TxBegin(ctx, &c.tx)
+		tx.Context = o.TxBegin(ctx, tx)
 	}
-	return c, &c.tx
+	return tx
 }
 
 // of is the transaction that a context is of.

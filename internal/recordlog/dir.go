@@ -18,8 +18,6 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
-	// Size is its length in bytes.
-	Size() (int64, error)
 	// Truncate cuts it to that length in bytes.
 	Truncate(size int64) error
 	// Sync returns when what was written is on the disk.
@@ -30,8 +28,8 @@ type File interface {
 type Dir interface {
 	// Names lists the files, in any order.
 	Names() ([]string, error)
-	// Open opens a file, and makes it if there is none.
-	Open(name string) (File, error)
+	// Open opens a file, and makes it if there is none. Its length is in bytes.
+	Open(name string) (f File, size int64, err error)
 	// Remove removes a file, which need not be closed, nor be there.
 	Remove(name string) error
 	// Close lets others use it.
@@ -85,12 +83,16 @@ func (d *directory) Names() ([]string, error) {
 	return names, err
 }
 
-func (d *directory) Open(name string) (File, error) {
+func (d *directory) Open(name string) (File, int64, error) {
 	f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return file{f}, nil
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
 }
 
 func (d *directory) Remove(name string) error {
@@ -102,14 +104,4 @@ func (d *directory) Remove(name string) error {
 
 func (d *directory) Close() error {
 	return errors.Join(d.lock.Close(), d.root.Close())
-}
-
-type file struct{ *os.File }
-
-func (f file) Size() (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }

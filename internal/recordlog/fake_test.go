@@ -47,18 +47,18 @@ func (d *disk) Names() ([]string, error) {
 	return slices.Collect(maps.Keys(d.files)), nil
 }
 
-func (d *disk) Open(name string) (File, error) {
+func (d *disk) Open(name string) (File, int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.files[name]
 	switch {
 	case f == nil && d.noMore != nil:
-		return nil, d.noMore
+		return nil, 0, d.noMore
 	case f == nil:
 		f = &memory{d: d}
 		d.files[name] = f
 	}
-	return f, nil
+	return f, int64(len(f.b)), nil
 }
 
 func (d *disk) Remove(name string) error {
@@ -113,12 +113,6 @@ func (f *memory) WriteAt(b []byte, at int64) (int, error) {
 	}
 	f.d.most = max(f.d.most, sum)
 	return n, err
-}
-
-func (f *memory) Size() (int64, error) {
-	f.d.mu.Lock()
-	defer f.d.mu.Unlock()
-	return int64(len(f.b)), nil
 }
 
 func (f *memory) Truncate(size int64) error {

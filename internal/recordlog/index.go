@@ -44,12 +44,6 @@ func (x *index) segment(id uint32) *segment {
 	return x.segments[i]
 }
 
-// add makes a segment known, which is newer than all others.
-func (x *index) add(s *segment) {
-	x.segments = append(x.segments, s)
-	x.size += s.size
-}
-
 // grow tells of more bytes in a segment.
 func (x *index) grow(s *segment, n int64) {
 	s.size += n
@@ -62,10 +56,8 @@ func (x *index) use(hash uint64) (place, *segment) {
 	if !ok {
 		return place{}, nil
 	}
-	if !p.used() {
-		p.size |= usedBit
-		x.places[hash] = p
-	}
+	p.size |= usedBit
+	x.places[hash] = p
 	return p, x.segment(p.segment)
 }
 

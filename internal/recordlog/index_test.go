@@ -12,7 +12,7 @@ func indexed(segments int) *index {
 	x := &index{places: map[uint64]place{}}
 	for i := range segments {
 		s := &segment{id: uint32(i)}
-		x.add(s)
+		x.segments = append(x.segments, s)
 		for n := range 10 {
 			x.grow(s, 100)
 			x.put(s, uint64(10*i+n), int64(100*n), 100)

@@ -37,6 +37,7 @@ func (l *Log) load() error {
 	}
 	slices.Sort(ids)
 	for i, id := range ids {
+		l.w.last = id
 		if err := l.loadSegment(id, i == len(ids)-1); err != nil {
 			return fmt.Errorf("segment %q: %w", segmentName(id), err)
 		}
@@ -46,31 +47,24 @@ func (l *Log) load() error {
 			return err
 		}
 	}
-	if n := len(ids); n > 0 {
-		l.w.last = ids[n-1]
-	}
+	l.w.active = l.index.segment(l.w.last)
 	return nil
 }
 
 func (l *Log) loadSegment(id uint32, last bool) error {
-	f, err := l.dir.Open(segmentName(id))
+	f, size, err := l.dir.Open(segmentName(id))
 	if err != nil {
 		return err
 	}
 	s := &segment{id: id, file: f}
-	size, err := f.Size()
-	if err != nil {
-		_ = f.Close()
-		return err
-	}
-	l.index.add(s)
+	l.index.segments = append(l.index.segments, s)
 	end, damaged := walk(f, size, last, func(key []byte, offset, size int64) {
 		l.index.put(s, l.hash(string(key)), offset, size)
 	})
 	l.index.grow(s, max(end, segmentHead))
 	l.stats.Damaged += damaged
 	if end < size {
-		l.log.Warn("the disk cache is damaged: cut at the last good record",
+		l.o.Logger.Warn("the disk cache is damaged: cut at the last good record",
 			"segment", segmentName(id), "bytes", size-end)
 		l.stats.Cut += size - end
 		if f.Truncate(end) != nil {

@@ -80,17 +80,15 @@ type Log struct {
 	rt   seam.Runtime
 	dir  Dir
 	o    Options
-	log  *slog.Logger
 	hash func(key string) uint64
-	w    writer // of the goroutine that writes
+	pool *seam.Pool // one goroutine, which writes
+	w    writer     // its
 
 	mu      seam.Mutex // guards all below
 	index   index
 	waiting []*record
 	newest  map[uint64]*record // of those that wait
 	bytes   int64              // of them
-	writing bool               // a goroutine does
-	idle    seam.Event         // set when it ends; nil if nobody waits
 	closed  bool
 	told    time.Time // until then no more damage is logged
 	stats   Stats
@@ -104,9 +102,10 @@ func Open(dir Dir, o Options) (*Log, error) {
 	}
 	seed := maphash.MakeSeed()
 	l := &Log{
-		rt: o.Runtime, dir: dir, o: o, log: o.Logger, newest: map[uint64]*record{},
+		rt: o.Runtime, dir: dir, o: o, newest: map[uint64]*record{},
 		hash:  func(key string) uint64 { return maphash.String(seed, key) },
 		index: index{places: map[uint64]place{}},
+		pool:  seam.NewPool(o.Runtime, 1, 1),
 	}
 	l.w.l = l
 	if err := l.load(); err != nil {
@@ -131,8 +130,7 @@ func (l *Log) Get(key string) (version string, data []byte, size int, ok bool) {
 	switch {
 	case err != nil || !ok:
 		l.damaged(hash, p, err)
-	case got != key: // of the same hash
-	default:
+	case got == key: // else it is another with the same hash
 		l.count(&l.stats.Hits, 1)
 		return version, data, len(b), true
 	}
@@ -162,7 +160,7 @@ func (l *Log) damaged(hash uint64, at place, err error) {
 	}
 	l.mu.Unlock()
 	if tell {
-		l.log.Warn("a record of the disk cache is damaged", "segment", segmentName(at.segment),
+		l.o.Logger.Warn("a record of the disk cache is damaged", "segment", segmentName(at.segment),
 			"offset", at.offset, "err", err)
 	}
 }
@@ -175,14 +173,11 @@ func (l *Log) Put(key, version string, data []byte) {
 		len(version) <= textMax
 	r := &record{l.hash(key), key, version, data}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	switch old := l.newest[r.hash]; {
 	case l.closed:
-		l.mu.Unlock()
-		return
 	case !fits || l.bytes > 0 && l.bytes+size > waitingMax:
 		l.stats.Dropped++
-		l.mu.Unlock()
-		return
 	case old != nil:
 		l.bytes += size - sizeOf(old.key, old.version, old.data)
 		*old = *r
@@ -190,53 +185,24 @@ func (l *Log) Put(key, version string, data []byte) {
 		l.bytes += size
 		l.waiting = append(l.waiting, r)
 		l.newest[r.hash] = r
-	}
-	begin := !l.writing
-	l.writing = true
-	l.mu.Unlock()
-	if begin {
-		l.rt.Go(l.write)
-	}
-}
-
-// write writes what waits, until nothing does.
-func (l *Log) write() {
-	for batch := l.next(); batch != nil; batch = l.next() {
-		l.w.write(batch)
-	}
-}
-
-func (l *Log) next() []*record {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.waiting) == 0 {
-		l.writing = false
-		if l.idle != nil {
-			l.idle.Set()
-			l.idle = nil
+		if len(l.waiting) == 1 { // one task waits at most: there is room, at once
+			_ = l.pool.Do(context.Background(), l.write)
 		}
-		return nil
 	}
+}
+
+// write writes what waits.
+func (l *Log) write() {
+	l.mu.Lock()
 	batch := l.waiting
 	l.waiting, l.bytes = nil, 0
 	clear(l.newest)
-	return batch
+	l.mu.Unlock()
+	l.w.write(batch)
 }
 
 // Flush waits until nothing waits to be written.
-func (l *Log) Flush() {
-	l.mu.Lock()
-	if !l.writing {
-		l.mu.Unlock()
-		return
-	}
-	if l.idle == nil {
-		l.idle = l.rt.NewEvent()
-	}
-	idle := l.idle
-	l.mu.Unlock()
-	_ = idle.Wait(context.Background())
-}
+func (l *Log) Flush() { _ = l.pool.Wait() }
 
 // Stats returns the counters, and what the log holds.
 func (l *Log) Stats() Stats {

@@ -11,23 +11,24 @@ const (
 	bufferMax = 256 << 10
 	// dropMax is how many records are forgotten at a time.
 	dropMax = 10_000
+	// forever is longer than any log is open.
+	forever = 100 * 365 * 24 * time.Hour
 )
 
 // writer appends records to the last segment. It belongs to one goroutine at a time.
 type writer struct {
 	l      *Log
-	active *segment // nil before the first record
-	last   uint32   // the highest number of a segment
-	buf    []byte   // what is to be written at the end of it
-	placed []kept   // the records in buf
-	until  time.Time
-	broken bool // a file could not be removed: the log would exceed its size
+	active *segment  // nil before the first record
+	last   uint32    // the highest number of a segment
+	buf    []byte    // what is to be written at the end of it
+	placed []kept    // the records in buf
+	until  time.Time // nothing is written before
 }
 
 // write writes a batch of records. If that fails, it throws away the segment, of which nothing
 // is known any more, and lets the disk alone for a while.
 func (w *writer) write(batch []*record) {
-	if w.broken || w.l.rt.Now().Before(w.until) {
+	if w.l.rt.Now().Before(w.until) {
 		w.l.count(&w.l.stats.Dropped, len(batch))
 		return
 	}
@@ -36,15 +37,15 @@ func (w *writer) write(batch []*record) {
 		return
 	}
 	w.l.count(&w.l.stats.Dropped, len(batch))
-	w.l.log.Warn("the disk cache can't be written", "pause", quiet, "err", err)
+	w.l.o.Logger.Warn("the disk cache can't be written", "pause", quiet, "err", err)
 	w.until = w.l.rt.Now().Add(quiet)
 	w.buf, w.placed = nil, nil
 	if s := w.active; s != nil {
 		w.active = nil
 		w.l.count(&w.l.stats.Discarded, 1)
 		if err := w.discard(s); err != nil {
-			w.l.log.Warn("the disk cache stops writing: a file can't be removed", "err", err)
-			w.broken = true
+			w.l.o.Logger.Warn("the disk cache stops writing: a file can't be removed", "err", err)
+			w.until = w.l.rt.Now().Add(forever) // else the log would exceed its size
 		}
 	}
 }
@@ -55,24 +56,19 @@ func (w *writer) append(batch []*record) error {
 		if err := w.makeRoom(size); err != nil {
 			return err
 		}
-		at := len(w.buf)
 		w.buf = appendRecord(w.buf, r.key, r.version, r.data)
-		if err := w.place(r.hash, at); err != nil {
+		if err := w.place(r.hash, size); err != nil {
 			return err
 		}
 		batch[i] = nil // its bytes are not needed any more
 	}
-	if err := w.flush(); err != nil || !w.l.o.Sync {
-		return err
-	}
-	return w.active.file.Sync()
+	return w.finish()
 }
 
-// place notes the record that was appended to buf at some offset.
-func (w *writer) place(hash uint64, at int) error {
-	w.placed = append(w.placed, kept{hash, place{
-		w.active.id, uint32(w.active.size) + uint32(at), uint32(len(w.buf) - at),
-	}})
+// place notes the record of some size that buf ends with.
+func (w *writer) place(hash uint64, size int64) error {
+	end := w.active.size + int64(len(w.buf))
+	w.placed = append(w.placed, kept{hash, place{w.active.id, uint32(end - size), uint32(size)}})
 	if len(w.buf) < bufferMax {
 		return nil
 	}
@@ -100,13 +96,18 @@ func (w *writer) flush() error {
 	return nil
 }
 
+// finish writes buf, and syncs if need be.
+func (w *writer) finish() error {
+	if err := w.flush(); err != nil || !w.l.o.Sync {
+		return err
+	}
+	return w.active.file.Sync()
+}
+
 // makeRoom sees to it that the active segment has room for a record: if need be it begins
 // another, for which it gives up old ones.
 func (w *writer) makeRoom(size int64) error {
 	target := max(min(w.l.o.Size/segmentsPart, segmentMax), w.l.o.Size/filesMax)
-	if w.active == nil && w.last > 0 {
-		w.reopen()
-	}
 	if s := w.active; s != nil && s.size+int64(len(w.buf))+size <= target {
 		return nil
 	}
@@ -122,33 +123,22 @@ func (w *writer) makeRoom(size int64) error {
 	return nil
 }
 
-// reopen goes on with the segment that was the last when the log was opened.
-func (w *writer) reopen() {
-	w.l.mu.Lock()
-	defer w.l.mu.Unlock()
-	w.active = w.l.index.segment(w.last)
-}
-
 // begin begins another segment.
 func (w *writer) begin() error {
 	if w.active != nil {
-		err := w.flush()
-		if err == nil && w.l.o.Sync {
-			err = w.active.file.Sync()
-		}
-		if err != nil {
+		if err := w.finish(); err != nil {
 			return err
 		}
 		w.active = nil // it is as good as it was, if the next can't be made
 	}
-	f, err := w.l.dir.Open(segmentName(w.last + 1))
+	f, _, err := w.l.dir.Open(segmentName(w.last + 1))
 	if err != nil {
 		return err
 	}
 	w.last++
 	w.active = &segment{id: w.last, file: f}
 	w.l.mu.Lock()
-	w.l.index.add(w.active)
+	w.l.index.segments = append(w.l.index.segments, w.active)
 	w.l.mu.Unlock()
 	w.buf = append(w.buf, segmentStart()...)
 	return nil
@@ -168,15 +158,12 @@ func (w *writer) evict() error {
 	}
 	for _, k := range list {
 		b := make([]byte, k.bytes())
-		if _, err := s.file.ReadAt(b, int64(k.offset)); err != nil {
+		_, err := s.file.ReadAt(b, int64(k.offset))
+		if _, _, _, ok := decode(b); err != nil || !ok {
 			continue
 		}
-		if _, _, _, ok := decode(b); !ok {
-			continue
-		}
-		at := len(w.buf)
 		w.buf = append(w.buf, b...)
-		if err := w.place(k.hash, at); err != nil {
+		if err := w.place(k.hash, k.bytes()); err != nil {
 			return err
 		}
 	}

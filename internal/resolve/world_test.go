@@ -10,16 +10,16 @@ import (
 
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/protocoltest"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
-	"github.com/strictkv/strictkv/internal/worldtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	prefix   = worldtest.Prefix
+	prefix   = protocoltest.Prefix
 	patience = 2 * time.Second
 	// grant is what an older writer grants a staged attempt: the latency of a write,
 	// of which a fresh client knows nothing yet.
@@ -28,31 +28,31 @@ const (
 
 // Tests say these often.
 var (
-	pass   = worldtest.Pass
-	id     = worldtest.ID
-	inline = worldtest.Inline
-	names  = worldtest.Names
+	pass   = protocoltest.Pass
+	id     = protocoltest.ID
+	inline = protocoltest.Inline
+	names  = protocoltest.Names
 )
 
 type (
 	snapshot = store.Snapshot
-	rival    = worldtest.Rival
+	rival    = protocoltest.Rival
 )
 
 // world is one in which the test opens clients.
-type world struct{ *worldtest.World }
+type world struct{ *protocoltest.World }
 
 // inWorld runs f in virtual time.
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
-	worldtest.Run(t, func(w *worldtest.World) { f(&world{w}) })
+	protocoltest.Run(t, func(w *protocoltest.World) { f(&world{w}) })
 }
 
 // client is a handle's resolver, and its connection.
 type client struct {
-	*worldtest.Net
+	*protocoltest.Net
 	w    *world
-	h    *worldtest.Handle
+	h    *protocoltest.Handle
 	st   *store.Store
 	rs   *resolve.Resolver
 	stop context.CancelFunc

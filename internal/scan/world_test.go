@@ -16,12 +16,12 @@ import (
 	"github.com/strictkv/strictkv/internal/cache"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/protocoltest"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txid"
-	"github.com/strictkv/strictkv/internal/worldtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,14 +31,14 @@ const latency = 50 * time.Millisecond
 
 // Tests say these often.
 var (
-	pass   = worldtest.Pass
-	inline = worldtest.Inline
+	pass   = protocoltest.Pass
+	inline = protocoltest.Inline
 )
 
 // world is one with a handle that scans a collection of it. Its own methods go by keys,
-// those of worldtest by the names of cells.
+// those of protocoltest by the names of cells.
 type world struct {
-	*worldtest.World
+	*protocoltest.World
 	ctx   context.Context
 	net   *counted
 	st    *store.Store
@@ -102,7 +102,7 @@ func (c *counted) reset() (lists, gets int) {
 
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
-	worldtest.Run(t, func(base *worldtest.World) {
+	protocoltest.Run(t, func(base *protocoltest.World) {
 		w := &world{World: base, ctx: context.Background()}
 		w.net = &counted{
 			Backend: simulated.New(w.Mem, seam.Real(), simulated.Constant(latency)),

@@ -60,15 +60,17 @@ func (p *Pool) next() (task func()) {
 	return nil
 }
 
-// Wait returns when all tasks have been done. None may be handed over meanwhile.
+// Wait returns when nothing is being done or waits to be.
 func (p *Pool) Wait() error {
 	p.mu.Lock()
 	if p.active == 0 {
 		p.mu.Unlock()
 		return nil
 	}
-	idle := p.rt.NewEvent()
-	p.idle = idle
+	if p.idle == nil {
+		p.idle = p.rt.NewEvent()
+	}
+	idle := p.idle
 	p.mu.Unlock()
 	return idle.Wait(context.Background())
 }

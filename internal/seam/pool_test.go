@@ -54,3 +54,19 @@ func TestPoolWithoutRoomGivesUpWithTheContext(t *testing.T) {
 		require.NoError(t, c.Wait())
 	})
 }
+
+func TestPoolTellsAllWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := seam.NewPool(rt, 1, 1)
+		require.NoError(t, c.Do(background, func() { time.Sleep(time.Second) }))
+		var told sync.WaitGroup
+		for range 3 {
+			told.Go(func() { assert.NoError(t, c.Wait()) })
+		}
+		synctest.Wait()
+		require.NoError(t, c.Do(background, func() { time.Sleep(time.Second) }), "while they wait")
+		start := time.Now()
+		told.Wait()
+		assert.Equal(t, 2*time.Second, time.Since(start))
+	})
+}

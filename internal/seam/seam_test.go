@@ -67,6 +67,51 @@ func TestEachCallsAllAtOnceAndWaitsForAll(t *testing.T) {
 	})
 }
 
+func TestSomeKeepsToItsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for n := range 8 {
+			begun := time.Now()
+			var calls, active atomic.Int64
+			err := seam.Some(rt, n, 3, func(i int) error {
+				calls.Add(1 << (8 * i))
+				assert.LessOrEqual(t, active.Add(1), int64(3))
+				time.Sleep(time.Second)
+				active.Add(-1)
+				if i >= 1 {
+					return fmt.Errorf("%d", i)
+				}
+				return nil
+			})
+			if n > 1 {
+				assert.EqualError(t, err, "1", "that of the lowest index")
+			} else {
+				assert.NoError(t, err)
+			}
+			want := int64(0)
+			for i := range n {
+				want += 1 << (8 * i)
+			}
+			assert.Equal(t, want, calls.Load(), "each index once")
+			assert.Equal(t, time.Duration((n+2)/3)*time.Second, time.Since(begun))
+		}
+	})
+}
+
+func TestSomeGoesOnBesideWhoHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		require.NoError(t, seam.Some(rt, 100, 2, func(i int) error {
+			if i == 0 {
+				time.Sleep(time.Minute)
+			} else {
+				time.Sleep(time.Millisecond)
+			}
+			return nil
+		}))
+		assert.Equal(t, time.Minute, time.Since(begun))
+	})
+}
+
 func TestLimiterServesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := seam.NewLimiter(rt, 2)

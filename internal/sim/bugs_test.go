@@ -152,7 +152,7 @@ var bugs = []bug{
 	},
 	{
 		"an unknown commit write taken for failure", "internal/commit/validate.go",
-		`		default: // refused may be an echo
+		`		default: // refused may be a duplicate
 			doubt = true
 `,
 		`		default:
@@ -300,7 +300,7 @@ var bugs = []bug{
 		"a write sent twice on the way taken for refused", "internal/commit/place.go",
 		`		case shows:
 			m.Result = store.Unknown
-			echoes = append(echoes, m)`,
+			duplicates = append(duplicates, m)`,
 		`		case shows:
 			proof = true`, "",
 	},

@@ -92,7 +92,9 @@ func (b bucket) List(ctx context.Context, o backend.ListOptions) (backend.Page, 
 // Capabilities declares what the store honours; in some worlds requests may be repeated on
 // their way.
 func (b bucket) Capabilities() backend.Capabilities {
-	return backend.Capabilities{ConditionalDelete: true, SendsOnce: b.p.s.params.once}
+	return backend.Capabilities{
+		ConditionalDelete: true, SendsOnce: b.p.s.params.once, Near: b.p.s.params.near,
+	}
 }
 
 // batcher is a bucket of a world in which a write may be one of several objects.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/internal/sim/baton"
-	"github.com/strictkv/strictkv/internal/sim/program"
+	"github.com/strictkv/strictkv/internal/sim/workload"
 )
 
 // action is what a decision does.
@@ -161,7 +161,7 @@ func (s *Sim) take(a action, c *call) {
 			s.answer(c)
 			return
 		}
-		if s.tape.next()&1 == 1 { // the answer is that of the second copy: an echo
+		if s.tape.next()&1 == 1 { // the answer is that of the second copy: a duplicate
 			c.harms()
 			s.apply(c)
 			s.answer(c)
@@ -233,7 +233,7 @@ func (s *Sim) ghost(i int, land bool) {
 	g := s.ghosts[i]
 	s.ghosts = append(s.ghosts[:i], s.ghosts[i+1:]...)
 	a := actForget
-	if land && s.storeTime()-g.at <= program.LateMax {
+	if land && s.storeTime()-g.at <= workload.LateMax {
 		a = actGhost
 		s.apply(g)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sim/baton"
-	"github.com/strictkv/strictkv/internal/sim/program"
+	"github.com/strictkv/strictkv/internal/sim/workload"
 )
 
 // RunFree runs a workload with the goroutines of the Go runtime, and faults that each
@@ -25,13 +25,13 @@ func RunFree(cfg Config) error {
 	start := time.Now()
 	f := &free{params: newParams(cfg), store: memory.New()}
 	f.params.told = toldExactly
-	f.ledger = &program.Ledger{
+	f.ledger = &workload.Ledger{
 		Seed: cfg.Seed, Keys: f.params.keys, Now: func() time.Duration { return time.Since(start) },
 		Clocks: f.params.clocks(cfg.Workload),
 	}
 	f.ledger.Clocks.Epoch = start
 	n := f.params.clients
-	all := program.Deal(cfg.Workload, n*f.params.processes, cfg.Txs, cfg.Skip)
+	all := workload.Deal(cfg.Workload, n*f.params.processes, cfg.Txs, cfg.Skip)
 	var wg sync.WaitGroup
 	for i := range f.params.processes {
 		b := f.faults(cfg.Seed, i)
@@ -41,14 +41,15 @@ func RunFree(cfg Config) error {
 		})
 	}
 	wg.Wait()
-	f.process(f.store, []*program.Client{program.Last(cfg.Workload, len(all), len(f.params.keys))})
+	last := workload.Last(cfg.Workload, len(all), len(f.params.keys))
+	f.process(f.store, []*workload.Client{last})
 	return f.ledger.Judge()
 }
 
 type free struct {
 	params params
 	store  *memory.Backend
-	ledger *program.Ledger
+	ledger *workload.Ledger
 }
 
 // faults wraps the store for one process.
@@ -64,7 +65,7 @@ func (f *free) faults(seed uint64, i int) *faulty.Backend {
 
 // process opens the database, runs clients, and closes it.
 func (f *free) process(
-	b backend.Backend, clients []*program.Client, opts ...strictkv.Option,
+	b backend.Backend, clients []*workload.Client, opts ...strictkv.Option,
 ) {
 	ctx, rt := context.Background(), seam.Real()
 	db, err := open(ctx, rt, b, f.params, opts...)

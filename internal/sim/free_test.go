@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/strictkv/strictkv/internal/sim"
-	"github.com/strictkv/strictkv/internal/sim/program"
+	"github.com/strictkv/strictkv/internal/sim/workload"
 )
 
 // TestFree runs all workloads with the goroutines of the Go runtime, for the race
 // detector.
 func TestFree(t *testing.T) {
-	names := program.Names()
+	names := workload.Names()
 	for i := range *freeSeeds {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := sim.Config{Workload: names[i%len(names)], Seed: *seed + uint64(i/len(names))}

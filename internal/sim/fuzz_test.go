@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"github.com/strictkv/strictkv/internal/sim"
-	"github.com/strictkv/strictkv/internal/sim/program"
+	"github.com/strictkv/strictkv/internal/sim/workload"
 )
 
 // FuzzSim lets Go's fuzzer write the tape: a workload, a seed of everything that is not
 // decided on the way, and the decisions. It begins with tapes that seeds have recorded.
 func FuzzSim(f *testing.F) {
-	names := program.Names()
+	names := workload.Names()
 	for i := range names {
 		r := sim.Run(sim.Config{Workload: names[i], Seed: uint64(i), Txs: 10})
 		f.Add(append([]byte{byte(i), byte(i)}, r.Tape...))

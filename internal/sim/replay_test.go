@@ -8,7 +8,7 @@ import (
 
 	"github.com/strictkv/strictkv/internal/raced"
 	"github.com/strictkv/strictkv/internal/sim"
-	"github.com/strictkv/strictkv/internal/sim/program"
+	"github.com/strictkv/strictkv/internal/sim/workload"
 )
 
 // TestReplay runs seeds again and again, with one thread and with many: the traces
@@ -19,7 +19,7 @@ func TestReplay(t *testing.T) {
 	if raced.Enabled() {
 		times /= racedPart
 	}
-	for i, name := range program.Names() {
+	for i, name := range workload.Names() {
 		cfg := sim.Config{Workload: name, Seed: uint64(i), Trace: true}
 		first := sim.Run(cfg)
 		for n := range times {

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/strictkv/strictkv/internal/sim/program"
+	"github.com/strictkv/strictkv/internal/sim/workload"
 )
 
 // shrinkRuns bounds the runs that shrinking takes.
@@ -71,7 +71,7 @@ func (h *shrinker) try(cfg Config) bool {
 
 // skip leaves out transactions, many at once if possible.
 func (h *shrinker) skip() {
-	n := program.Workloads[h.best.Config.Workload].Txs(h.best.Config.Txs)
+	n := workload.Workloads[h.best.Config.Workload].Txs(h.best.Config.Txs)
 	for size := n / 2; size > 0; size /= 2 {
 		for at := 0; at < n; at += size {
 			cfg := h.best.Config

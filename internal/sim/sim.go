@@ -10,7 +10,7 @@
 // one after another (Sim.loop). When none is, it makes a decision (Sim.decide): which of
 // the parked calls to the store goes on and how, or which timer fires.
 //
-// Clients run the transactions of a workload and record what they see (package program),
+// Clients run the transactions of a workload and record what they see (package workload),
 // for package history to judge. A witness (package witness) looks at every write of a
 // cell, and knows at once when a rule of the protocol is broken.
 package sim
@@ -25,8 +25,8 @@ import (
 	"github.com/strictkv/strictkv/internal/history"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sim/baton"
-	"github.com/strictkv/strictkv/internal/sim/program"
 	"github.com/strictkv/strictkv/internal/sim/witness"
+	"github.com/strictkv/strictkv/internal/sim/workload"
 )
 
 // Limits of a run, in decisions.
@@ -69,7 +69,7 @@ type Sim struct {
 	world   *baton.World
 	store   *memory.Backend
 	witness *witness.Witness
-	ledger  *program.Ledger
+	ledger  *workload.Ledger
 	tape    *tape
 	trace   []line
 	heard   heard // if there is a trace
@@ -77,7 +77,7 @@ type Sim struct {
 	step    int
 	calm    bool // no faults any more
 	order   baton.Source
-	shelf   *shelf
+	disk    *disk
 	calls   []*call       // that are parked
 	open    []*call       // those of them that are not held back
 	ghosts  []*call       // writes that may land late
@@ -90,7 +90,7 @@ type Sim struct {
 
 	processes  []*process // that live
 	born       int
-	clients    []*program.Client
+	clients    []*workload.Client
 	unfinished int
 }
 
@@ -103,7 +103,7 @@ type Result struct {
 	Txs     int
 	Unknown int // transactions whose end nobody knows
 	Faults  [actions]int
-	History []*program.Record
+	History []*workload.Record
 	// Heard is a digest of what an observer was told, if there is a trace.
 	Heard string
 	trace []line
@@ -140,7 +140,7 @@ func newSim(cfg Config) *Sim {
 	s := &Sim{
 		cfg: cfg, params: p, tape: &tape{bytes: cfg.Tape},
 		order: baton.Derive(cfg.Seed, 7), crashes: p.crashes, heard: newHeard(),
-		shelf: &shelf{random: baton.Derive(cfg.Seed, 16), kept: map[string][]record{}},
+		disk: &disk{random: baton.Derive(cfg.Seed, 16), kept: map[string][]record{}},
 	}
 	if cfg.Tape == nil {
 		random := baton.Derive(cfg.Seed, 2)
@@ -150,8 +150,8 @@ func newSim(cfg Config) *Sim {
 		Order: baton.Derive(cfg.Seed, 1), Shuffle: p.shuffle, Preempt: p.preempt,
 	})
 	s.store = memory.New(memory.WithClock(s.clock))
-	s.witness = witness.New(s.world.Fail, s.storeTime, program.Horizon)
-	s.ledger = &program.Ledger{
+	s.witness = witness.New(s.world.Fail, s.storeTime, workload.Horizon)
+	s.ledger = &workload.Ledger{
 		Seed: cfg.Seed, Keys: p.keys, Now: s.world.Now,
 		Excuse: s.excuse, Clocks: p.clocks(cfg.Workload),
 	}
@@ -166,7 +166,7 @@ const overrunBefore = 8
 
 // excuse returns a function that tells whether something has happened to a process since that
 // may leave a transaction in doubt: a request of it was not answered as it should be;
-// or, where a refusal may be an echo, a cell has had as many writers as it remembers, or the
+// or, where a refusal may be a duplicate, a cell has had as many writers as it remembers, or the
 // store's clock tells that the attempt is over.
 func (s *Sim) excuse(rt seam.Runtime) func() bool {
 	p := rt.(*process)
@@ -216,14 +216,14 @@ func (s *Sim) play() error {
 		return err
 	}
 	limit := s.world.Now() + 4*s.params.patience + 2*time.Minute
-	s.launch([]*program.Client{program.Last(s.cfg.Workload, len(s.clients), len(s.params.keys))})
+	s.launch([]*workload.Client{workload.Last(s.cfg.Workload, len(s.clients), len(s.params.keys))})
 	if err := s.loop("last client", finished); err != nil {
 		return err
 	}
 	if late := s.world.Now() - limit; late > 0 {
 		return fmt.Errorf("%w: the last client took %v too long", errStuck, late)
 	}
-	if program.Workloads[s.cfg.Workload].Sweeps {
+	if workload.Workloads[s.cfg.Workload].Sweeps {
 		if err := s.clean(); err != nil {
 			return err
 		}
@@ -233,8 +233,8 @@ func (s *Sim) play() error {
 
 // clean collects all garbage, and checks that none is left.
 func (s *Sim) clean() error {
-	limit := s.world.Now() + program.Cleaning + 4*s.params.patience + 2*time.Minute
-	s.launch([]*program.Client{program.Cleaner(len(s.clients) + 1)})
+	limit := s.world.Now() + workload.Cleaning + 4*s.params.patience + 2*time.Minute
+	s.launch([]*workload.Client{workload.Cleaner(len(s.clients) + 1)})
 	if err := s.loop("cleaner", func() bool { return s.unfinished == 0 }); err != nil {
 		return err
 	}

@@ -13,14 +13,14 @@ import (
 
 	"github.com/strictkv/strictkv/internal/raced"
 	"github.com/strictkv/strictkv/internal/sim"
-	"github.com/strictkv/strictkv/internal/sim/program"
+	"github.com/strictkv/strictkv/internal/sim/workload"
 )
 
 var (
 	seeds     = flag.Int("sim.seeds", 2600, "schedules, over all workloads or of the one given")
 	soak      = flag.Duration("sim.time", 0, "how long to run, instead of a number of seeds")
 	seed      = flag.Uint64("sim.seed", 0, "first seed")
-	workload  = flag.String("sim.workload", "", "workload; all in turn if empty")
+	only      = flag.String("sim.workload", "", "workload; all in turn if empty")
 	txs       = flag.Int("sim.txs", 20, "transactions of a schedule")
 	tapeFlag  = flag.String("sim.tape", "", "decisions, as a failure prints them")
 	skip      = flag.String("sim.skip", "", "numbers of transactions to leave out")
@@ -87,9 +87,9 @@ func TestFoundBefore(t *testing.T) {
 
 // TestSim runs schedules, and stops at the first that fails.
 func TestSim(t *testing.T) {
-	names := program.Names()
-	if *workload != "" {
-		names = []string{*workload}
+	names := workload.Names()
+	if *only != "" {
+		names = []string{*only}
 	}
 	start, cfg := time.Now(), config(t)
 	if raced.Enabled() {

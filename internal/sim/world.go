@@ -13,7 +13,7 @@ import (
 	cells "github.com/strictkv/strictkv/internal/cache"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sim/baton"
-	"github.com/strictkv/strictkv/internal/sim/program"
+	"github.com/strictkv/strictkv/internal/sim/workload"
 )
 
 // params are what a seed chooses for a whole run.
@@ -36,6 +36,7 @@ type params struct {
 	clones    bool // all processes draw the same random choices
 	once      bool // the store declares that a write takes effect once at most
 	batches   bool // the store writes several objects at one instant
+	near      bool // the store says that a read takes no time worth mentioning
 	told      told // what answers tell of the store's time
 	skewed    bool // the clocks of processes differ
 	feeds     bool // most handles tell followers what they write
@@ -70,9 +71,9 @@ func (p *params) epoch() time.Time {
 }
 
 // clocks are those by which values expire.
-func (p *params) clocks(workload string) program.Clocks {
-	c := program.Clocks{
-		Expire: program.Expires(workload), Epoch: p.epoch(), Exact: p.told == toldExactly,
+func (p *params) clocks(name string) workload.Clocks {
+	c := workload.Clocks{
+		Expire: workload.Expires(name), Epoch: p.epoch(), Exact: p.told == toldExactly,
 	}
 	switch p.told {
 	case toldSeconds:
@@ -83,7 +84,7 @@ func (p *params) clocks(workload string) program.Clocks {
 	if p.told == toldByWrites {
 		c.Late += lagMax
 	}
-	if program.Scans(workload) {
+	if workload.Scans(name) {
 		c.Exact = false
 		c.Late += lagMax
 	}
@@ -99,7 +100,7 @@ var weights = profile{
 
 func newParams(cfg Config) params {
 	r := baton.Derive(cfg.Seed, 3)
-	w := program.Workloads[cfg.Workload]
+	w := workload.Workloads[cfg.Workload]
 	p := params{
 		processes: 1 + r.Below(3), clients: 1 + r.Below(3),
 		cache:    []int64{0, 600, 4 << 10, 1 << 20, 1 << 20}[r.Below(5)],
@@ -117,10 +118,12 @@ func newParams(cfg Config) params {
 	p.disk = disk.Below(4) == 0
 	batches := baton.Derive(cfg.Seed, 18)
 	p.batches = p.once && batches.Below(4) == 0
-	if pages := baton.Derive(cfg.Seed, 9); program.Scans(cfg.Workload) {
+	near := baton.Derive(cfg.Seed, 19)
+	p.near = near.Below(8) == 0
+	if pages := baton.Derive(cfg.Seed, 9); workload.Scans(cfg.Workload) {
 		p.pageMax = []int{0, 0, 1, 2, 3, 5}[pages.Below(6)]
 	}
-	if clocks := baton.Derive(cfg.Seed, 13); program.Expires(cfg.Workload) {
+	if clocks := baton.Derive(cfg.Seed, 13); workload.Expires(cfg.Workload) {
 		p.skewed = true
 		p.told = []told{
 			toldExactly, toldExactly, toldSeconds, toldByWrites, untold,
@@ -172,7 +175,7 @@ type process struct {
 	*baton.Process
 	s       *Sim
 	db      *strictkv.DB // once it is open
-	clients []*program.Client
+	clients []*workload.Client
 	thaw    int // the step until which it stands still
 	harm    int // requests of it that were not answered as they should be
 	// overrun tells, for each transaction begun, whether a cell has had too many writers since.
@@ -182,14 +185,14 @@ type process struct {
 // start brings up the processes.
 func (s *Sim) start() {
 	n := s.params.clients
-	s.clients = program.Deal(s.cfg.Workload, n*s.params.processes, s.cfg.Txs, s.cfg.Skip)
+	s.clients = workload.Deal(s.cfg.Workload, n*s.params.processes, s.cfg.Txs, s.cfg.Skip)
 	for i := range s.params.processes {
 		s.launch(s.clients[i*n : (i+1)*n])
 	}
 }
 
 // launch starts a process with clients.
-func (s *Sim) launch(clients []*program.Client) {
+func (s *Sim) launch(clients []*workload.Client) {
 	source := uint64(s.born)
 	if s.params.clones {
 		source = 0
@@ -220,7 +223,7 @@ func (p *process) main() {
 	opts = append(opts, p.s.params.feed(p.s.cfg.Seed, p.ID())...)
 	if p.s.params.disk {
 		c := cells.New(p.s.params.cache)
-		c.Onto(p.s.shelf)
+		c.Onto(p.s.disk)
 		opts = append(opts, strictkv.WithCache((*cache.Cache)(c)))
 	}
 	var store backend.Backend = bucket{p}

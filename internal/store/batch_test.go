@@ -72,8 +72,8 @@ func TestBatchOntoDisk(t *testing.T) {
 	assert.ElementsMatch(t, []string{string(seen[0].Version), string(seen[1].Version)}, versions)
 }
 
-// TestBatchesShowChurn: refused batches, too, tell how fast others change what is cached.
-func TestBatchesShowChurn(t *testing.T) {
+// TestBatchesShowChangeRate: refused batches, too, tell how fast others change what is cached.
+func TestBatchesShowChangeRate(t *testing.T) {
 	o := (&wire{mem: memory.New()}).options()
 	st := openBatcher(t, o)
 	next := []*store.Write{

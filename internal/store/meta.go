@@ -46,7 +46,8 @@ type meta struct {
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		backend: o.Backend, rt: o.Runtime, prefix: o.Prefix,
-		limit: seam.NewLimiter(o.Runtime, o.Concurrency), bounds: o.Requests.bounded(),
+		limit: seam.NewLimiter(o.Runtime, o.Concurrency), atOnce: o.Concurrency,
+		bounds:   o.Requests.bounded(),
 		readOnly: o.ReadOnly, observer: o.Observer,
 	}
 	if o.Logger == nil {

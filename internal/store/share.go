@@ -94,16 +94,20 @@ func (f *flights) leave(name string, x *flight) {
 	}
 }
 
-// nearMax is how long reads follow each other. If one takes longer, it waits for somebody, as the
-// others may have to.
-const nearMax = 2 * time.Millisecond
+const (
+	// nearMax is how long reads follow each other. If one takes longer, it waits for somebody, as
+	// the others may have to.
+	nearMax = 2 * time.Millisecond
+	// nearAtOnce is how many are then made at the same time.
+	nearAtOnce = 16
+)
 
 // Wave calls f(0) to f(n-1), each of which reads, waits for all, and returns the error of the
-// lowest index that failed: at the same time, unless the store answers a read as soon as a
-// goroutine would have begun.
+// lowest index that failed: as many at the same time as requests may be under way, unless the
+// store answers a read as soon as a goroutine would have begun.
 func (s *Store) Wave(n int, f func(i int) error) error {
 	if !s.near {
-		return seam.Each(s.rt, n, f)
+		return seam.Some(s.rt, n, s.atOnce, f)
 	}
 	var first error
 	began := s.rt.Now()
@@ -113,7 +117,7 @@ func (s *Store) Wave(n int, f func(i int) error) error {
 		}
 		now := s.rt.Now()
 		if now.Sub(began) > nearMax {
-			rest := seam.Each(s.rt, n-i-1, func(j int) error { return f(i + 1 + j) })
+			rest := seam.Some(s.rt, n-i-1, nearAtOnce, func(j int) error { return f(i + 1 + j) })
 			return cmp.Or(first, rest)
 		}
 		began = now

@@ -108,10 +108,11 @@ type Store struct {
 	prefix  string
 	id      txid.ID
 	limit   *seam.Limiter
+	atOnce  int // what limit bounds
 	counts  Counts
 	putTime latency
 	flights flights
-	churn   churn
+	changes changeRate
 	deletes bool // the store is known to honour the condition of a Delete
 	// readOnly says that no write or delete is sent.
 	readOnly bool
@@ -242,7 +243,7 @@ func (s *Store) read(
 	s.cache.Saw(told, e.Until, e.Since)
 	s.cache.AtLeast(written)
 	if cached {
-		s.churn.observe(e.Until.Sub(known.Until), known.Version != e.Version)
+		s.changes.observe(e.Until.Sub(known.Until), known.Version != e.Version)
 	}
 	if cached && known.Version == e.Version && e.Version != "" {
 		e.Since = known.Since

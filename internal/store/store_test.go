@@ -189,7 +189,7 @@ func TestBackoffGrows(t *testing.T) {
 	})
 }
 
-// A refusal of bytes that may have been sent twice can be the echo of a write that
+// A refusal of bytes that may have been sent twice can be the duplicate of a write that
 // landed.
 func TestRefusalOfBytesSentTwiceIsUnknown(t *testing.T) {
 	st, w := open(t, memory.New())

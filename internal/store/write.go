@@ -54,7 +54,7 @@ func (w *Write) condition() backend.Condition {
 	return backend.IfVersion(w.At.Version)
 }
 
-// SendsOnce reports whether a refusal is no echo for certain: nobody on the way to the store
+// SendsOnce reports whether a refusal is no duplicate for certain: nobody on the way to the store
 // can have sent the write twice.
 func (s *Store) SendsOnce() bool { return s.backend.Capabilities().SendsOnce }
 
@@ -86,7 +86,7 @@ func (s *Store) Send(ctx context.Context, w *Write) (Result, Snapshot, error) {
 		result, cause = NotApplied, notApplied
 	}
 	if known := !w.At.Until.IsZero(); known && (result == Applied || result == Refused) {
-		s.churn.observe(e.Until.Sub(w.At.Until), result == Refused)
+		s.changes.observe(e.Until.Sub(w.At.Until), result == Refused)
 	}
 	if result == Applied {
 		e.Since, e.Settled = at.came, s.Tick()
@@ -186,7 +186,7 @@ func (s *Store) SendAll(
 	}
 	refused = min(max(refused, 0), len(writes)-1)
 	if w := writes[refused]; result == Refused && !w.At.Until.IsZero() {
-		s.churn.observe(at.sent.Sub(w.At.Until), true)
+		s.changes.observe(at.sent.Sub(w.At.Until), true)
 	}
 	if result != Applied {
 		return result, nil, refused, fmt.Errorf("write %q and %d more: %w",
@@ -203,7 +203,7 @@ func (s *Store) SendAll(
 		s.cache.Keep(w.At.Name, e, w.data)
 		seen[i] = s.applied(w.At.Name, e, made[i].Time)
 		if !w.At.Until.IsZero() {
-			s.churn.observe(at.sent.Sub(w.At.Until), false)
+			s.changes.observe(at.sent.Sub(w.At.Until), false)
 		}
 	}
 	return Applied, seen, 0, nil

@@ -17,16 +17,16 @@ import (
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/protocoltest"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/sweep"
-	"github.com/strictkv/strictkv/internal/worldtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	prefix  = worldtest.Prefix
+	prefix  = protocoltest.Prefix
 	horizon = time.Hour
 )
 
@@ -34,15 +34,15 @@ var background = context.Background()
 
 // Tests say these often.
 var (
-	pass   = worldtest.Pass
-	id     = worldtest.ID
-	inline = worldtest.Inline
+	pass   = protocoltest.Pass
+	id     = protocoltest.ID
+	inline = protocoltest.Inline
 )
 
 // world is one with a handle that sweeps it.
 type world struct {
-	*worldtest.World
-	h  *worldtest.Handle
+	*protocoltest.World
+	h  *protocoltest.Handle
 	st *store.Store
 	rs *resolve.Resolver
 	// probe is for the handles that are opened from now on.
@@ -56,7 +56,7 @@ type world struct {
 // inWorld runs f in virtual time.
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
-	worldtest.Run(t, func(base *worldtest.World) {
+	protocoltest.Run(t, func(base *protocoltest.World) {
 		w := &world{World: base}
 		w.open()
 		f(w)

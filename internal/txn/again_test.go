@@ -72,7 +72,7 @@ func TestFencedIsTriedAgain(t *testing.T) {
 		"the fence is lost":    func(h *handle) { h.LoseRequest("=a", 1, nil) },
 		"its answer is lost":   func(h *handle) { h.LoseAnswer("=a", 0, nil) },
 		"so is that of others": func(h *handle) { h.LoseRequest("=b", 0, nil) },
-		"its refusal is an echo": func(h *handle) {
+		"its refusal is a duplicate": func(h *handle) {
 			h.After(faulty.Put, "=a", 0, func(a *faulty.Answer) {
 				a.Stamp, a.Err = backend.Stamp{}, backend.ErrPrecondition
 			})

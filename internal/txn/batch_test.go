@@ -13,15 +13,15 @@ import (
 	"github.com/strictkv/strictkv/internal/cache"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/commit"
+	"github.com/strictkv/strictkv/internal/protocoltest"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txn"
-	"github.com/strictkv/strictkv/internal/worldtest"
 )
 
 // together is a connection to a store that writes several objects at one instant. One handle
 // alone uses it.
 type together struct {
-	*worldtest.Net
+	*protocoltest.Net
 	w *world
 	// before happens before the nth batch (from 0) takes effect. An error is its answer, and it
 	// does not. lost says that the answer to one that did is lost.

@@ -85,7 +85,7 @@ func TestRefusedOnceIsDead(t *testing.T) {
 	})
 }
 
-// A write is refused, and its cell can't be read. Where the refusal may be an echo it may
+// A write is refused, and its cell can't be read. Where the refusal may be a duplicate it may
 // have landed: that is in doubt, and the other members are settled. Elsewhere it is not.
 func TestRefusedByWhatCanNotBeRead(t *testing.T) {
 	for name, x := range map[string]struct {
@@ -95,7 +95,7 @@ func TestRefusedByWhatCanNotBeRead(t *testing.T) {
 		"damaged":         {[]byte("damage"), backend.ErrCorrupt},
 		"of a new format": {[]byte("SKVC\xff........................"), store.ErrFormat},
 	} {
-		t.Run(name+", an echo", func(t *testing.T) {
+		t.Run(name+", a duplicate", func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.Value(1, "=a", "=b")
 				h := w.handle()

@@ -125,7 +125,7 @@ func TestContextEndedBeforeAnythingWasSent(t *testing.T) {
 	})
 }
 
-// The commit write was refused, which may be the echo of one that landed: whoever leaves
+// The commit write was refused, which may be the duplicate of one that landed: whoever leaves
 // then does not know, but leaves nothing behind.
 func TestRefusedCommitWriteOfALeavingCallerIsInDoubt(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -99,7 +99,7 @@ func TestDirectWriteIsUnknown(t *testing.T) {
 			w.forget("=a")
 			h.LoseRequest("=a", 0, func() { w.Value(2, "=a"); w.Value(3, "=a") })
 		}, again},
-		// The second copy is refused, as the first has landed late: an echo.
+		// The second copy is refused, as the first has landed late: a duplicate.
 		{"refused, but sent twice: unknown", w1, func(w *world, h *handle) {
 			h.LoseRequest("=a", 0, nil)
 			h.Before(faulty.Put, "=a", 1, func(ctx context.Context) error {

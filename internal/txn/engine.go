@@ -162,7 +162,7 @@ func (e *Engine) Read(
 	if err := ctx.Err(); err != nil {
 		return nil, About{}, err
 	}
-	ctx, seen := e.st.Observer().Tx(ctx, observe.Read, "", time.Time{})
+	ctx, seen := e.st.Observer().Tx(ctx, observe.Read, "")
 	v, a, err := e.readOne(ctx, name, staleness, seen)
 	seen.End(ctx, 0, err)
 	return v, a, err

@@ -65,18 +65,18 @@ var escalations = []struct {
 		update("new", "=a", "=b"), func(w *world, h *handle) {
 			h.meanwhile("=a", 3, func() { w.overwrite("=a", 5) })
 		}, 5, []string{"=a", "=b"}},
-	{"a key is chased", update("new", "=a", "=b"), func(w *world, h *handle) {
+	{"a key is raced for", update("new", "=a", "=b"), func(w *world, h *handle) {
 		for n := byte(3); n < 6; n++ {
 			h.meanwhile("=b", int(n), func() { w.overwrite("=b", n+2) })
 		}
 	}, 5, []string{"=a", "=b"}},
-	{"the primary is chased: attempts of which one lands", update("new", "=a", "=b"),
+	{"the primary is raced for: attempts of which one lands", update("new", "=a", "=b"),
 		func(w *world, h *handle) {
 			for n := byte(3); n < 6; n++ {
 				h.meanwhile("=a", int(n), func() { w.overwrite("=a", n+2) })
 			}
 		}, 5, []string{"=a", "=b"}},
-	{"the answer of a chased lock is lost: new locks", update("new", "=a", "=b"),
+	{"the answer of a raced for lock is lost: new locks", update("new", "=a", "=b"),
 		func(w *world, h *handle) {
 			h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
 			h.meanwhile("=b", 4, func() { w.overwrite("=b", 6) })

@@ -24,7 +24,7 @@ func (w *world) gone(name string) {
 	w.Remove(name)
 }
 
-// A write has landed, but its answer is lost, or is an echo's.
+// A write has landed, but its answer is lost, or is a duplicate's.
 func TestStandingStillAfterAWriteThatLanded(t *testing.T) {
 	for cause, x := range map[string]struct {
 		err  error
@@ -32,7 +32,7 @@ func TestStandingStillAfterAWriteThatLanded(t *testing.T) {
 	}{
 		"lost":            {backend.ErrOutcomeUnknown, (*world).handle},
 		"lost, sent once": {backend.ErrOutcomeUnknown, (*world).handleOnce},
-		"echo":            {backend.ErrPrecondition, (*world).handle},
+		"duplicate":       {backend.ErrPrecondition, (*world).handle},
 	} {
 		for name, keys := range map[string][]string{"direct": {"=a"}, "staged": {"=a", "=b"}} {
 			t.Run(name+", "+cause, func(t *testing.T) {

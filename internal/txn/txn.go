@@ -23,16 +23,36 @@ func (e *Engine) Run(ctx context.Context, o Options, fn func(*Tx) error) error {
 	if o.ReadOnly {
 		kind = observe.View
 	}
-	t := e.begin(ctx)
-	t.o = o
-	t.ctx, t.seen = e.st.Observer().Tx(ctx, kind, o.Name, t.start)
-	return t.run(fn)
+	seen := e.st.Observer()
+	if seen == nil {
+		t := e.begin(ctx)
+		t.o = o
+		return t.run(fn)
+	}
+	x := &observed{}
+	e.prepare(ctx, &x.txn)
+	x.o = o
+	x.ctx = seen.Begin(ctx, kind, o.Name, x.start, &x.told)
+	x.seen = &x.told
+	return x.run(fn)
+}
+
+// observed is a transaction, and what an observer is told of it: one allocation.
+type observed struct {
+	txn
+	told observe.Tx
 }
 
 func (e *Engine) begin(ctx context.Context) *txn {
-	t := &txn{e: e, ctx: ctx, begun: e.st.Tick(), start: e.rt.Now()}
-	t.priority = txid.Priority{Time: t.start.UnixNano(), Tie: e.rt.Uint64()}
+	t := &txn{}
+	e.prepare(ctx, t)
 	return t
+}
+
+// prepare fills in what a transaction has from the beginning.
+func (e *Engine) prepare(ctx context.Context, t *txn) {
+	t.e, t.ctx, t.begun, t.start = e, ctx, e.st.Tick(), e.rt.Now()
+	t.priority = txid.Priority{Time: t.start.UnixNano(), Tie: e.rt.Uint64()}
 }
 
 // run runs the function until the transaction has ended.

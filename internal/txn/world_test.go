@@ -13,33 +13,33 @@ import (
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/internal/cache"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/protocoltest"
 	"github.com/strictkv/strictkv/internal/resolve"
 	"github.com/strictkv/strictkv/internal/store"
 	"github.com/strictkv/strictkv/internal/txn"
-	"github.com/strictkv/strictkv/internal/worldtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	prefix   = worldtest.Prefix
+	prefix   = protocoltest.Prefix
 	patience = 2 * time.Second
 )
 
 // Tests say these often.
 var (
-	pass   = worldtest.Pass
-	id     = worldtest.ID
-	inline = worldtest.Inline
-	names  = worldtest.Names
+	pass   = protocoltest.Pass
+	id     = protocoltest.ID
+	inline = protocoltest.Inline
+	names  = protocoltest.Names
 )
 
 // world is one in which the test opens handles.
-type world struct{ *worldtest.World }
+type world struct{ *protocoltest.World }
 
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
-	worldtest.Run(t, func(w *worldtest.World) { f(&world{w}) })
+	protocoltest.Run(t, func(w *protocoltest.World) { f(&world{w}) })
 }
 
 // touch moves a cell's version, as a fence does.
@@ -63,7 +63,7 @@ func (w *world) forget(name string) {
 
 // rival stores the intent of an attempt of another client, of priority n, in the first
 // of its members.
-func (w *world) rival(n byte, m cell.Mode, names ...string) *worldtest.Rival {
+func (w *world) rival(n byte, m cell.Mode, names ...string) *protocoltest.Rival {
 	r := w.Rival(n, m, names...)
 	r.Intent.Value = inline("rival")
 	return r.Place(names[0])
@@ -71,9 +71,9 @@ func (w *world) rival(n byte, m cell.Mode, names ...string) *worldtest.Rival {
 
 // handle is one client of the world.
 type handle struct {
-	*worldtest.Net
+	*protocoltest.Net
 	w      *world
-	h      *worldtest.Handle
+	h      *protocoltest.Handle
 	rs     *resolve.Resolver
 	engine *txn.Engine
 	stop   context.CancelFunc
@@ -94,7 +94,7 @@ func (w *world) handleOnce() *handle {
 	return w.connect(net, 1<<20)
 }
 
-func (w *world) connect(net *worldtest.Net, bytes int64) *handle {
+func (w *world) connect(net *protocoltest.Net, bytes int64) *handle {
 	o := store.Options{Backend: net, Cache: cache.New(bytes)}
 	h := w.Open(o, patience)
 	net.Forget()
@@ -109,7 +109,7 @@ func (w *world) handleOf(patience time.Duration) *handle {
 	return w.engine(net, h)
 }
 
-func (w *world) engine(net *worldtest.Net, h *worldtest.Handle) *handle {
+func (w *world) engine(net *protocoltest.Net, h *protocoltest.Handle) *handle {
 	e := txn.New(txn.Config{
 		Store: h.Store, Resolver: h.Resolver, Background: h.Background, Keys: h.Keys,
 		InlineMax: txn.InlineMax,

@@ -3,9 +3,7 @@ package otelkv_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -88,49 +86,5 @@ func nothing() strictkv.Observer {
 		},
 		RequestEnd: func(context.Context, strictkv.RequestEnd) {},
 		TxAttempt:  func(context.Context, strictkv.TxAttempt) {},
-	}
-}
-
-// BenchmarkCost compares transactions in memory without an observer, with one that does nothing,
-// and with metrics, one of each in turn, by what they take at the median and at the 99th
-// percentile.
-func BenchmarkCost(b *testing.B) {
-	metrics, err := otelkv.New(metrics())
-	require.NoError(b, err)
-	for _, x := range []struct {
-		name string
-		keys int
-	}{{"keys=1", 1}, {"keys=10", 10}} {
-		b.Run(x.name, func(b *testing.B) {
-			runs := []update{
-				newUpdate(b, x.keys), newUpdate(b, x.keys, strictkv.WithObserver(nothing())),
-				newUpdate(b, x.keys, strictkv.WithObserver(metrics)),
-			}
-			took := make([][]time.Duration, len(runs))
-			for i := range took {
-				took[i] = make([]time.Duration, 0, b.N)
-			}
-			for range b.N {
-				for i, run := range runs {
-					start := time.Now()
-					if err := run(); err != nil {
-						b.Fatal(err)
-					}
-					took[i] = append(took[i], time.Since(start))
-				}
-			}
-			for _, q := range []struct {
-				name string
-				at   float64
-			}{{"p50", .5}, {"p99", .99}} {
-				of := func(i int) float64 {
-					slices.Sort(took[i])
-					return float64(took[i][int(q.at*float64(len(took[i])-1))])
-				}
-				b.ReportMetric(of(0), q.name+"-ns")
-				b.ReportMetric(100*(of(1)/of(0)-1), "nothing-"+q.name+"-%")
-				b.ReportMetric(100*(of(2)/of(0)-1), "metrics-"+q.name+"-%")
-			}
-		})
 	}
 }

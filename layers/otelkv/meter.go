@@ -70,7 +70,8 @@ func (m *meter) register(api metric.Meter) error {
 	}
 	_, err := api.RegisterCallback(func(_ context.Context, to metric.Observer) error {
 		m.samples.flush()
-		for _, d := range m.databases.all() {
+		for _, e := range m.databases.all() {
+			d := e.v
 			for i, x := range counted {
 				x.read(d, func(n int64, attributes ...attribute.KeyValue) {
 					to.ObserveInt64(observables[i], n, with(d.base, attributes...))
@@ -120,7 +121,7 @@ func (m *meter) admit(name string) string {
 func (m *meter) series(
 	d *database, k seriesKey, attributes func() []attribute.KeyValue,
 ) *series {
-	if x := d.series.all()[k]; x != nil {
+	if x, ok := d.series.at(k.hint(), k); ok {
 		return x
 	}
 	return d.series.of(k, func() *series { return m.newSeries(d, k, attributes()) })
@@ -157,16 +158,14 @@ func (m *meter) txEnd(ctx context.Context, e strictkv.TxEnd) {
 	if e.Err != nil {
 		k.failure = errorType(e.Err)
 	}
-	of := d.named.all()[k]
-	if of == nil {
-		of = m.txSeries(d, k, e)
+	of, ok := d.named.at(k.hint(), k)
+	if !ok {
+		of = m.txSeries(d, k, &e)
 	}
-	m.samples.add(ctx, of, e.Duration, [3]int64{
-		int64(e.Runs), int64(e.Rounds), int64(e.Requests),
-	})
+	m.samples.add(ctx, of, e.Duration, tally{e.Runs, e.Rounds, e.Requests})
 }
 
-func (m *meter) txSeries(d *database, k namedKey, e strictkv.TxEnd) *series {
+func (m *meter) txSeries(d *database, k namedKey, e *strictkv.TxEnd) *series {
 	k.name = m.admit(k.name)
 	return d.named.of(k, func() *series {
 		all := []attribute.KeyValue{
@@ -200,7 +199,7 @@ func (m *meter) waitEnd(ctx context.Context, e strictkv.WaitEnd) {
 			attribute.String(instrument.Outcome, e.Outcome.String()),
 		}
 	})
-	m.samples.add(ctx, of, e.Duration, [3]int64{})
+	m.samples.add(ctx, of, e.Duration, tally{})
 }
 
 func (m *meter) requestBegin(ctx context.Context, e strictkv.RequestBegin) context.Context {
@@ -219,9 +218,7 @@ func (m *meter) requestEnd(ctx context.Context, e strictkv.RequestEnd) {
 			attribute.String(instrument.Result, e.Result.String()),
 		}
 	})
-	m.samples.add(ctx, of, e.Duration, [3]int64{
-		int64(e.BytesRead), int64(e.BytesWritten),
-	})
+	m.samples.add(ctx, of, e.Duration, tally{a: e.BytesRead, b: e.BytesWritten})
 }
 
 func (m *meter) resend(_ context.Context, e strictkv.Resend) {
@@ -241,7 +238,7 @@ func (m *meter) workEnd(ctx context.Context, e strictkv.WorkEnd) {
 			attribute.String(instrument.Outcome, outcome),
 		}
 	})
-	m.samples.add(ctx, of, e.Duration, [3]int64{})
+	m.samples.add(ctx, of, e.Duration, tally{})
 }
 
 // base are the attributes of all points of a database.

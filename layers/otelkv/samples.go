@@ -2,7 +2,7 @@ package otelkv
 
 import (
 	"context"
-	"math/rand/v2"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -26,26 +26,33 @@ const (
 // series is one of a histogram: its attributes are made once. Some count more than the histogram
 // does.
 type series struct {
-	number int
+	number uint32
 	of     metric.Float64Histogram
 	with   []metric.RecordOption
-	count  func(sample)
+	count  func(tally)
 }
 
-func (s *series) record(ctx context.Context, one sample) {
-	s.of.Record(ctx, one.took.Seconds(), s.with...)
+func (s *series) record(ctx context.Context, took time.Duration, more tally) {
+	s.of.Record(ctx, took.Seconds(), s.with...)
 	if s.count != nil {
-		s.count(one)
+		s.count(more)
 	}
 }
 
-// sample is one of a series, with what else there is to count. It has no pointers, which the
-// garbage collector would want to know of.
+// tally is what there is to count besides a duration: runs, rounds and requests of a transaction,
+// or the bytes that a request has read and written.
+type tally struct{ a, b, c int }
+
+// sample is one of a series, as it is kept: without pointers, which the garbage collector would
+// want to know of, and small, as another processor reads it.
 type sample struct {
-	of   int // the number of the series
-	took time.Duration
-	more [3]int64
+	of      uint32 // the number of the series
+	a, b, c uint32 // the tally
+	took    time.Duration
 }
+
+// fits reports whether a sample has room for a tally.
+func (t tally) fits() bool { return uint64(t.a|t.b|t.c) <= math.MaxUint32 }
 
 // samples are those that are kept, in shards, of which a goroutine takes any: they seldom meet.
 type samples struct {
@@ -88,23 +95,23 @@ func newSamples(exemplars bool) *samples {
 func (s *samples) register(x *series) *series {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x.number = len(s.all)
+	x.number = uint32(len(s.all)) //nolint:gosec // there are not so many
 	s.all = append(s.all, x)
 	return x
 }
 
 // add records a sample, later perhaps. That of a span that is traced is recorded at once: it may
 // be an exemplar, which is taken from the context.
-func (s *samples) add(ctx context.Context, of *series, took time.Duration, more [3]int64) {
-	one := sample{of.number, took, more}
-	x := &s.shards[rand.Uint32()%uint32(len(s.shards))]
-	if s.exemplars && trace.SpanContextFromContext(ctx).IsSampled() || !s.keep(x, one) {
-		of.record(ctx, one)
+func (s *samples) add(ctx context.Context, of *series, took time.Duration, more tally) {
+	if s.exemplars && trace.SpanContextFromContext(ctx).IsSampled() || !more.fits() ||
+		!s.keep(sample{of.number, uint32(more.a), uint32(more.b), uint32(more.c), took}) {
+		of.record(ctx, took, more)
 	}
 }
 
 // keep reports whether the sample is kept.
-func (s *samples) keep(x *shard, one sample) bool {
+func (s *samples) keep(one sample) bool {
+	x := s.shard(one.took)
 	if !x.mu.TryLock() {
 		return false
 	}
@@ -115,6 +122,13 @@ func (s *samples) keep(x *shard, one sample) bool {
 	x.kept = append(x.kept, one)
 	x.mu.Unlock()
 	return true
+}
+
+// shard is one of the shards. How long something took is as good as a random number,
+// and there already.
+func (s *samples) shard(took time.Duration) *shard {
+	const odd = 0x9E3779B1 // it scatters those that differ in few bits, or in all but the lowest
+	return &s.shards[uint64(uint32(took)*odd)*uint64(len(s.shards))>>32]
 }
 
 // empty has a goroutine record what a shard keeps, and reports whether there is room now.
@@ -140,7 +154,8 @@ func (s *samples) record(x *shard, taken []sample) {
 	all := s.all
 	s.mu.RUnlock()
 	for _, one := range taken {
-		all[one.of].record(context.Background(), one)
+		more := tally{int(one.a), int(one.b), int(one.c)}
+		all[one.of].record(context.Background(), one.took, more)
 	}
 	x.spare = taken[:0]
 }

@@ -24,6 +24,8 @@ type exporter struct {
 	samples uint64
 	seconds float64
 	runs    int64
+	read    int64
+	points  []uint64 // samples by series
 	example []metricdata.Exemplar[float64]
 }
 
@@ -45,12 +47,16 @@ func (x *exporter) Export(_ context.Context, rm *metricdata.ResourceMetrics) err
 			case metricdata.Histogram[float64]:
 				for _, p := range data.DataPoints {
 					x.samples, x.seconds = x.samples+p.Count, x.seconds+p.Sum
+					x.points = append(x.points, p.Count)
 					x.example = append(x.example, p.Exemplars...)
 				}
 			case metricdata.Sum[int64]:
 				for _, p := range data.DataPoints {
 					if m.Name == instrument.TxRuns.Name {
 						x.runs += p.Value
+					}
+					if m.Name == instrument.RequestIO.Name {
+						x.read += p.Value
 					}
 				}
 			}
@@ -90,6 +96,37 @@ func TestNoSampleIsLost(t *testing.T) {
 	assert.Equal(t, uint64(workers*each), x.samples)
 	assert.InDelta(t, workers*each, x.seconds, 1e-3)
 	assert.Equal(t, int64(workers*each), x.runs)
+}
+
+// TestLargeTally: what has no room in a sample that is kept is counted nevertheless.
+func TestLargeTally(t *testing.T) {
+	const small, large = 7, 5 << 30
+	x, provider := newExporter(t)
+	o, err := otelkv.New(otelkv.Options{Meters: provider})
+	require.NoError(t, err)
+	for _, read := range []int{small, large} {
+		o.RequestEnd(t.Context(), strictkv.RequestEnd{
+			RequestBegin: strictkv.RequestBegin{Database: "a"}, BytesRead: read,
+		})
+	}
+	require.NoError(t, provider.Shutdown(context.Background()))
+	assert.Equal(t, uint64(2), x.samples)
+	assert.Equal(t, int64(small+large), x.read)
+}
+
+// TestSeriesAreToldApart: transactions whose names are of one length, and that end alike, are counted
+// apart.
+func TestSeriesAreToldApart(t *testing.T) {
+	x, provider := newExporter(t)
+	o, err := otelkv.New(otelkv.Options{Meters: provider})
+	require.NoError(t, err)
+	for i := range 9 {
+		o.TxEnd(t.Context(), strictkv.TxEnd{
+			TxBegin: strictkv.TxBegin{Database: "a", Name: []string{"x", "y", "z"}[i%3]},
+		})
+	}
+	require.NoError(t, provider.Shutdown(context.Background()))
+	assert.Equal(t, []uint64{3, 3, 3}, x.points)
 }
 
 // TestExemplars: where spans are made, a sample may be an example, which names its span.

@@ -21,6 +21,9 @@ type applier struct {
 	changes int
 	// touched are the keys that the pending batch sets or deletes.
 	touched map[string]bool
+	// large says that the store may have large values: only then a record that is replaced is read,
+	// as it may have one.
+	large bool
 }
 
 // batchKeysMax is how many changes a batch has at most.
@@ -30,10 +33,15 @@ const batchKeysMax = 1000
 func newApplier(s storage) (*applier, error) {
 	a := &applier{store: s, batchMax: 4 << 20, touched: map[string]bool{}}
 	err := s.get([]byte{keyStatus}, a.status.decode)
-	if errors.Is(err, errAbsent) {
-		err = nil
+	if err != nil && !errors.Is(err, errAbsent) {
+		return a, err
 	}
-	return a, err
+	i, err := s.cursor([]byte{keyLarge}, []byte{keyLarge + 1})
+	if err != nil {
+		return a, err
+	}
+	a.large = i.first()
+	return a, i.close()
 }
 
 // begin opens a generation: no sequence number that was ever told of comes again, also if the end
@@ -58,9 +66,8 @@ func (a *applier) change(c strictkv.Change) (full bool, err error) {
 		}
 	}
 	a.touched[string(key)] = true
-	var old record
-	err = a.store.get(key, old.decode)
-	if err != nil && !errors.Is(err, errAbsent) {
+	old, err := a.replaced(key)
+	if err != nil {
 		return false, err
 	}
 	large := cellKey(nil, keyLarge, n, c.Key)
@@ -73,6 +80,7 @@ func (a *applier) change(c strictkv.Change) (full bool, err error) {
 	case c.Deleted:
 		a.pending.delete(key)
 	case r.large:
+		a.large = true
 		a.pending.set(large, c.Value)
 		a.pending.set(key, r.encode())
 	default:
@@ -86,6 +94,18 @@ func (a *applier) change(c strictkv.Change) (full bool, err error) {
 	a.status.entries++
 	a.changes++
 	return a.changes >= batchKeysMax || a.pending.size >= a.batchMax, nil
+}
+
+// replaced is the record that is there, as far as it matters for who replaces it.
+func (a *applier) replaced(key []byte) (old record, err error) {
+	if !a.large {
+		return old, nil
+	}
+	err = a.store.get(key, old.decode)
+	if errors.Is(err, errAbsent) {
+		err = nil
+	}
+	return old, err
 }
 
 // restate notes that a key's object has another State, unless the batch has news of the key.

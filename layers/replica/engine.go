@@ -20,6 +20,12 @@ const (
 	// memTable is the size of a table in memory, in bytes, and about that of a log.
 	memTable = 8 << 20
 
+	// blockSize is that of the blocks of a table, in bytes before compression: larger ones make
+	// scans faster, and first reads of single keys dearer. indexSize is that of their index, which
+	// is one block then, of a table of some 100 MiB.
+	blockSize = 8 << 10
+	indexSize = 256 << 10
+
 	// bitsPerKey is what a filter takes for each key, so that nearly no absent one is looked for.
 	bitsPerKey = 10
 
@@ -81,6 +87,7 @@ func openEngine(dir string, o Options, damaged func(error)) (*engine, error) {
 		},
 	}
 	for i := range p.Levels {
+		p.Levels[i].BlockSize, p.Levels[i].IndexBlockSize = blockSize, indexSize
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(bitsPerKey)
 	}
 	p.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {

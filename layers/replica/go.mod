@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
+	github.com/maypok86/otter/v2 v2.4.0
 	github.com/stretchr/testify v1.12.1
 	github.com/strictkv/strictkv v0.0.0
 	go.etcd.io/bbolt v1.5.0

@@ -43,12 +43,20 @@ type world struct {
 	at     Position
 	copied map[string]string
 	n      int
+	// read is what Read has found of a key last: the number of the write, or that it was gone.
+	read map[string]lastRead
+}
+
+type lastRead struct {
+	n    int
+	gone bool
 }
 
 func newWorld(t *testing.T, seed uint64, m Mode) *world {
 	b := memory.New()
 	w := &world{
-		T: t, copied: map[string]string{}, rand: rand.New(rand.NewPCG(seed, 7)), disk: newDisk(),
+		T: t, copied: map[string]string{}, read: map[string]lastRead{},
+		rand: rand.New(rand.NewPCG(seed, 7)), disk: newDisk(),
 	}
 	open := func() *strictkv.DB {
 		db, err := strictkv.Open(t.Context(), "db", b, strictkv.WithInlineMax(100))
@@ -59,6 +67,7 @@ func newWorld(t *testing.T, seed uint64, m Mode) *world {
 	w.o = Options{
 		Collections: collections(w.local), Mode: m, LogMax: 1 + w.rand.IntN(100),
 		Every: time.Second, batchMax: 1 << w.rand.IntN(20),
+		RecordCacheSize: []int64{0, 0, 2000, -1}[w.rand.IntN(4)],
 	}
 	w.start()
 	return w
@@ -262,6 +271,7 @@ func (w *world) run() {
 			w.writes(w.writer)
 		}
 		seen = w.look(seen)
+		w.reads()
 	}
 	time.Sleep(time.Minute) // all that expires is due
 	require.NoError(w, w.r.Wait(w.Context()))
@@ -299,4 +309,32 @@ func (w *world) equal() {
 		require.Equal(w, truth(w.T, w.writer), shownBy(w.T, v, w.local))
 		return nil
 	}))
+	require.Equal(w, truth(w.T, w.writer), w.reads())
+}
+
+// reads is all that Read finds. No key goes back.
+func (w *world) reads() map[string]string {
+	all := map[string]string{}
+	for _, c := range collections(w.local) {
+		for _, key := range append(names, "same") {
+			name := fmt.Sprintf("%q %s", c.Path(), key)
+			v, err := w.r.Read(c, []byte(key))
+			if errors.Is(err, ErrNotReady) {
+				return nil
+			}
+			last := w.read[name]
+			if errors.Is(err, strictkv.ErrNotFound) {
+				w.read[name] = lastRead{last.n, true}
+				continue
+			}
+			require.NoError(w, err)
+			all[name] = string(v)
+			if n := 0; len(v) > 0 {
+				_, _ = fmt.Sscan(string(v), &n)
+				require.True(w, n > last.n || n == last.n && !last.gone, "%s: %d, after %v", name, n, last)
+				w.read[name] = lastRead{n: n}
+			}
+		}
+	}
+	return all
 }

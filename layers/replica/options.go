@@ -30,8 +30,10 @@ const (
 const (
 	// DefaultLogMax is how many changes are kept for Changes.
 	DefaultLogMax = 100_000
-	// DefaultCacheSize is how many bytes of the copy are kept in memory.
+	// DefaultCacheSize is how many bytes of the copy's blocks are kept in memory.
 	DefaultCacheSize = 64 << 20
+	// DefaultRecordCacheSize is how many bytes of records are kept in memory for Replica.Read.
+	DefaultRecordCacheSize = 64 << 20
 	// CollectionsMax is how many collections a Replica may have.
 	CollectionsMax = 1000
 )
@@ -51,8 +53,14 @@ type Options struct {
 	// LogMax is how many changes are kept for Changes, and somewhat more: DefaultLogMax if it is
 	// 0.
 	LogMax int
-	// CacheSize bounds the blocks that are kept in memory, in bytes: DefaultCacheSize if it is 0.
+	// CacheSize bounds the blocks of the copy that are kept in memory, in bytes: DefaultCacheSize
+	// if it is 0. Scans, Views, and a Read of a key for the first time use them.
 	CacheSize int64
+	// RecordCacheSize bounds the records that are kept in memory beside the blocks, of keys that
+	// Replica.Read was called for, absent ones included, in bytes: DefaultRecordCacheSize if it is
+	// 0, none are kept if it is negative. A record takes some 160 bytes beside its key and its
+	// value; values of more than 64 KiB are not kept.
+	RecordCacheSize int64
 	// Logger is told at level Warn why following pauses, and why a copy is thrown away. None
 	// discards it.
 	Logger *slog.Logger
@@ -105,6 +113,9 @@ func (o Options) prepared(db *strictkv.DB) (Options, error) {
 	}
 	if o.CacheSize == 0 {
 		o.CacheSize = DefaultCacheSize
+	}
+	if o.RecordCacheSize == 0 {
+		o.RecordCacheSize = DefaultRecordCacheSize
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

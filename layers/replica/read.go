@@ -9,7 +9,8 @@ import (
 	"github.com/strictkv/strictkv"
 )
 
-// Item is a key with its value. Both are the caller's.
+// Item is a key with its value. Both are the caller's. Small ones that a scan yields one after the
+// other share memory, up to 4 KiB: who keeps few of many should copy them.
 type Item struct {
 	Key []byte
 	// Value is nil only if keys alone were wanted.
@@ -49,13 +50,44 @@ func (r *Replica) View(fn func(v *View) error) error {
 // Read returns the value of a key. It is the caller's. Errors: strictkv.ErrNotFound, ErrNotReady,
 // strictkv.ErrInvalid for a collection that is not copied, strictkv.ErrClosed.
 func (r *Replica) Read(c *strictkv.Collection, key []byte) ([]byte, error) {
+	name := ""
+	if n, err := r.number(c); err == nil {
+		var room [nameRoom]byte
+		name = string(cellKey(room[:0], keyRecord, n, key))
+		if f, ok := r.records.Load().get(name); ok {
+			return f.read(key)
+		}
+	}
 	s, err := r.acquire()
 	if err != nil {
 		return nil, err
 	}
 	defer s.release()
+	return s.read(c, key, name)
+}
+
+// nameRoom is where the key of a record fits mostly, in bytes.
+const nameRoom = 600
+
+// read is Read of what is kept in memory.
+func (f found) read(key []byte) ([]byte, error) {
+	due := f.expires != 0 && f.expires <= time.Now().UnixNano()
+	if f.absent || due {
+		return nil, fmt.Errorf("read %q: %w", key, strictkv.ErrNotFound)
+	}
+	return append(make([]byte, 0, len(f.value)), f.value...), nil
+}
+
+// read is Read of what is not kept in memory, and keeps it there.
+func (s *shown) read(c *strictkv.Collection, key []byte, name string) ([]byte, error) {
 	v := View{s: s}
 	i, err := v.ReadItem(c, key)
+	switch {
+	case err == nil:
+		s.records.keep(s.edition, name, found{expires: nanoseconds(i.Expires), value: i.Value})
+	case errors.Is(err, strictkv.ErrNotFound):
+		s.records.keep(s.edition, name, found{absent: true})
+	}
 	return i.Value, err
 }
 
@@ -86,7 +118,7 @@ func (v *View) ReadItem(c *strictkv.Collection, key []byte) (Item, error) {
 	if err != nil {
 		return Item{}, fmt.Errorf("read %q: %w", key, err)
 	}
-	var room [600]byte
+	var room [nameRoom]byte
 	var rec record
 	name := cellKey(room[:0], keyRecord, n, key)
 	err = v.s.get(name, func(b []byte) error {
@@ -172,19 +204,28 @@ func (v *View) scan(
 	if within.Reverse {
 		start, step = i.last, i.prev
 	}
+	var room arena
 	left, now := within.Limit, v.time()
 	for more := start(); more; more = step() {
 		b, err := i.value()
 		if err != nil {
 			return err
 		}
-		item, seen, err := v.item(n, i.key()[cellHead:], b, within.KeysOnly, now)
-		switch {
-		case err != nil:
+		var rec record
+		if err := rec.decode(b); err != nil {
 			return err
-		case !seen:
+		}
+		if rec.due(now) {
 			continue
-		case !yield(item):
+		}
+		key := i.key()[cellHead:]
+		item := rec.item(key, within.KeysOnly, &room)
+		if rec.large && !within.KeysOnly {
+			if item.Value, err = v.large(n, key); err != nil {
+				return err
+			}
+		}
+		if !yield(item) {
 			return nil
 		}
 		if left--; left == 0 {
@@ -194,24 +235,31 @@ func (v *View) scan(
 	return nil
 }
 
-// item is what a record says, and reports whether its value is seen.
-func (v *View) item(
-	n int, key, b []byte, keyOnly bool, now time.Time,
-) (item Item, seen bool, err error) {
-	var rec record
-	if err = rec.decode(b); err != nil || rec.due(now) {
-		return item, false, err
-	}
+// item is what a scan yields of a record, but for a value that is large.
+func (r *record) item(key []byte, keyOnly bool, room *arena) Item {
 	if keyOnly {
-		return Item{Key: append(make([]byte, 0, len(key)), key...)}, true, nil
+		key, _ = room.copies(key, nil)
+		return Item{Key: key}
 	}
-	both := append(append(make([]byte, 0, len(key)+len(rec.value)), key...), rec.value...)
-	item = Item{
-		Key: both[:len(key):len(key)], Value: both[len(key):], Expires: instant(rec.expires),
-		version: rec.version,
+	key, value := room.copies(key, r.value)
+	return Item{key, value, instant(r.expires), r.version}
+}
+
+// arenaMax is how many bytes a scan allocates at once for keys and values that are small: twice as
+// many each time. Who keeps one Item keeps its neighbours, up to that.
+const arenaMax = 4 << 10
+
+// arena is room for the keys and values of a scan.
+type arena []byte
+
+// copies are those of a key and a value. Appending to them changes nothing else.
+func (a *arena) copies(key, value []byte) (k, v []byte) {
+	size := len(key) + len(value)
+	if size > cap(*a)-len(*a) {
+		*a = make([]byte, 0, max(size, min(2*cap(*a), arenaMax)))
 	}
-	if rec.large {
-		item.Value, err = v.large(n, key)
-	}
-	return item, true, err
+	b := (*a)[len(*a) : len(*a) : len(*a)+size]
+	*a = (*a)[:len(*a)+size]
+	b = append(append(b, key...), value...)
+	return b[:len(key):len(key)], b[len(key):]
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/strictkv/strictkv"
@@ -36,9 +37,14 @@ type Replica struct {
 	damage chan error // what a reader, or the engine, has found
 
 	// These are the follower's alone. The incarnation is what the copy drew when it was made.
-	store       storage
+	store       *noting
 	apply       *applier
 	incarnation [incarnationSize]byte
+	edition     uint64 // of what was shown last
+
+	// records are of what is shown: stored with that, while mu is held. They are nil if nothing is
+	// shown, or there is no cache.
+	records atomic.Pointer[records]
 
 	mu      sync.RWMutex // guards all below
 	shown   *shown       // nil if nothing can be shown
@@ -194,7 +200,7 @@ func (r *Replica) load() (err error) {
 	if r.incarnation, err = r.checkHeader(store); err != nil {
 		return err
 	}
-	r.store = store
+	r.store = &noting{storage: store}
 	if err := r.renew(); err != nil {
 		return err
 	}

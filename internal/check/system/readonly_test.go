@@ -16,7 +16,7 @@ import (
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/internal/cell"
-	"github.com/strictkv/strictkv/internal/worldtest"
+	"github.com/strictkv/strictkv/internal/protocoltest"
 )
 
 // pristine is a backend that must not be written to.
@@ -149,7 +149,7 @@ func refuses(t *testing.T, db *strictkv.DB) {
 // TestReadOnlyMeetsTheDead: a pending transaction whose process has died holds a key. A
 // handle that can't end it says so, after its patience; and reads once another has.
 func TestReadOnlyMeetsTheDead(t *testing.T) {
-	worldtest.Run(t, func(w *worldtest.World) {
+	protocoltest.Run(t, func(w *protocoltest.World) {
 		t := w.T // the one in virtual time
 		db, err := strictkv.Open(t.Context(), "db", w.Mem)
 		require.NoError(t, err)

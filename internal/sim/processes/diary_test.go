@@ -17,27 +17,27 @@ import (
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/internal/history"
 	"github.com/strictkv/strictkv/internal/seam"
-	"github.com/strictkv/strictkv/internal/sim/program"
+	"github.com/strictkv/strictkv/internal/sim/workload"
 )
 
 // diary writes down what one client does, so that it outlives the client's process.
 type diary struct {
 	client string
-	ledger *program.Ledger
+	ledger *workload.Ledger
 	out    io.Writer
 
 	news chan struct{} // has an element while some have ended that may not be written down
 
-	mu    sync.Mutex        // guards all below, and orders writes to out
-	ended []*program.Record // not written down; nobody changes them any more
-	over  int               // how many have ended
+	mu    sync.Mutex         // guards all below, and orders writes to out
+	ended []*workload.Record // not written down; nobody changes them any more
+	over  int                // how many have ended
 }
 
 // newDiary makes the diary of a client that is unique among all processes. start is
 // what the clock showed when the first of them began.
 func newDiary(client string, seed uint64, start int64, keys []string, out io.Writer) *diary {
 	d := &diary{client: client, out: out, news: make(chan struct{}, 1)}
-	d.ledger = &program.Ledger{
+	d.ledger = &workload.Ledger{
 		Seed: seed, Keys: keys, Drafted: d.draft, Ended: d.end,
 		Now: func() time.Duration { return time.Duration(clock() - start) },
 	}
@@ -46,14 +46,14 @@ func newDiary(client string, seed uint64, start int64, keys []string, out io.Wri
 
 // draft writes down a transaction whose function has run, as unknown: from now on its writes
 // may be sent, by itself or together with others'.
-func (d *diary) draft(r *program.Record) {
+func (d *diary) draft(r *workload.Record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.writeLocked(r.Transaction)
 }
 
 // end hears of each transaction that has ended.
-func (d *diary) end(r *program.Record) {
+func (d *diary) end(r *workload.Record) {
 	d.mu.Lock()
 	d.ended, d.over = append(d.ended, r), d.over+1
 	d.mu.Unlock()
@@ -129,7 +129,7 @@ func TestDiary(t *testing.T) {
 	db, err := strictkv.Open(t.Context(), "diary", k)
 	require.NoError(t, err)
 	k.diary = d
-	c := program.Deal("counter", 1, 3, nil)[0]
+	c := workload.Deal("counter", 1, 3, nil)[0]
 	c.Run(t.Context(), seam.Real(), db, d.ledger)
 	d.tell()
 	require.NoError(t, db.Close(t.Context()))
@@ -156,7 +156,7 @@ func TestContradiction(t *testing.T) {
 	var alone *diary
 	for i := range 2 { // the second reads what the first has written
 		alone = newDiary(fmt.Sprint(i), 1, clock(), []string{"a"}, io.Discard)
-		c := program.Deal("counter", i+1, i+1, nil)[i]
+		c := workload.Deal("counter", i+1, i+1, nil)[i]
 		c.Run(t.Context(), seam.Real(), db, alone.ledger)
 	}
 	require.Error(t, alone.ledger.Judge())

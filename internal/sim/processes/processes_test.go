@@ -20,7 +20,7 @@ import (
 	"github.com/strictkv/strictkv/internal/history"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sim/baton"
-	"github.com/strictkv/strictkv/internal/sim/program"
+	"github.com/strictkv/strictkv/internal/sim/workload"
 )
 
 const (
@@ -224,7 +224,7 @@ func (r *round) settle(t *testing.T) []history.Transaction {
 	var out strings.Builder
 	id := len(r.all) * workerClients
 	d := newDiary(fmt.Sprint(id), r.worker.Seed, r.worker.Start, p.Keys, &out)
-	program.Last("", id, len(p.Keys)).Run(ctx, seam.Real(), db, d.ledger)
+	workload.Last("", id, len(p.Keys)).Run(ctx, seam.Real(), db, d.ledger)
 	d.tell()
 	require.NoError(t, d.contradiction())
 	for _, x := range d.ledger.Records() {

@@ -19,7 +19,7 @@ import (
 	"github.com/strictkv/strictkv/cache"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/internal/sim/baton"
-	"github.com/strictkv/strictkv/internal/sim/program"
+	"github.com/strictkv/strictkv/internal/sim/workload"
 )
 
 const (
@@ -188,16 +188,16 @@ func (w worker) serve(ctx context.Context) error {
 var blind = []string{"blind", "cancel", "crowd", "mix"}
 
 // client makes the client with a number. It decides what the client does.
-func (w worker) client(id int) *program.Client {
-	fits := slices.DeleteFunc(program.Names(), func(name string) bool {
-		return program.Workloads[name].KeysMin > len(w.Place.Keys) ||
-			program.Expires(name) || // diaries don't tell when values do
-			program.Workloads[name].Judged() ||
+func (w worker) client(id int) *workload.Client {
+	fits := slices.DeleteFunc(workload.Names(), func(name string) bool {
+		return workload.Workloads[name].KeysMin > len(w.Place.Keys) ||
+			workload.Expires(name) || // diaries don't tell when values do
+			workload.Workloads[name].Judged() ||
 			w.Exact && slices.Contains(blind, name)
 	})
 	r := baton.Derive(w.Seed, 7, uint64(id))
 	name := fits[r.Below(len(fits))]
-	return program.Deal(name, id+1, (id+1)*clientTxs, nil)[id]
+	return workload.Deal(name, id+1, (id+1)*clientTxs, nil)[id]
 }
 
 // brisk is the real runtime for clients whose times are meant for simulated time.

@@ -155,7 +155,8 @@ func (f *fleet) restart(ctx context.Context, i int) error {
 	return nil
 }
 
-// settle waits until all copies equal the database, and tells how long that took.
+// settle waits until all copies equal the database, and tells since when each does, which is when it
+// last changed: to read the whole database, and compare, takes longer.
 func (f *fleet) settle(ctx context.Context, written time.Time) error {
 	want := newSum()
 	for i, err := range parcels(f.db).Items(ctx, strictkv.Range{}) {
@@ -171,13 +172,14 @@ func (f *fleet) settle(ctx context.Context, written time.Time) error {
 				return fmt.Errorf("node %d: %w", i, err)
 			}
 			var have, lag string
-			var updates int
-			if _, err := fmt.Sscan(answer, &have, &lag, &updates); err != nil {
+			var changed int64
+			if _, err := fmt.Sscan(answer, &have, &lag, &changed); err != nil {
 				return err
 			}
 			if have == want.String() {
-				fmt.Fprintf(f.out, "node %d equals the database: %s, lag %s, after %v\n", i, have,
-					lag, time.Since(written).Round(10*time.Millisecond))
+				after := max(time.Unix(0, changed).Sub(written), 0)
+				fmt.Fprintf(f.out, "node %d equals the database: %s, lag %s, equal %v after the end\n",
+					i, have, lag, after.Round(10*time.Millisecond))
 				break
 			}
 			if time.Since(written) > settleMax {

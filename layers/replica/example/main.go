@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"time"
 
 	"github.com/strictkv/strictkv/backend/bucketurl"
@@ -57,6 +58,9 @@ func main() {
 	defer stop()
 	var err error
 	if c.node >= 0 {
+		// What a node keeps in memory is small, and what it passes through much: with less
+		// collecting it takes some 5 % less of the processor, and some megabytes more.
+		debug.SetGCPercent(400)
 		err = runNode(ctx, c, os.Stdin, os.Stdout)
 	} else {
 		err = run(ctx, c, os.Stdout)

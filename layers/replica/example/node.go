@@ -25,8 +25,13 @@ type node struct {
 	db      *strictkv.DB
 	r       *replica.Replica
 	written atomic.Int64
+	// changed is when the copy last changed, in nanoseconds since 1970.
+	changed atomic.Int64
 	stop    func() // ends the updates
 }
+
+// watchEvery is how often a node looks whether its copy has changed.
+const watchEvery = 20 * time.Millisecond
 
 func openDB(ctx context.Context, c config) (*strictkv.DB, func() error, error) {
 	b, err := bucketurl.Open(ctx, c.bucket)
@@ -67,6 +72,7 @@ func runNode(ctx context.Context, c config, in io.Reader, out io.Writer) (err er
 	defer func() { err = errors.Join(err, n.r.Close()) }()
 	within, stop := context.WithCancel(ctx)
 	defer stop()
+	go n.watch(within)
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		answer, err := n.obey(within, lines.Text())
@@ -96,11 +102,26 @@ func (n *node) obey(ctx context.Context, command string) (answer string, err err
 	case "stop":
 		n.stop()
 		return "stopped", nil
-	case "state": // content, lag, updates written
+	case "state": // content, lag, when it last changed
 		s, err := n.sum()
-		return fmt.Sprintf("%s %s %d", s, n.r.Lag().Round(time.Millisecond), n.written.Load()), err
+		return fmt.Sprintf("%s %s %d", s, n.r.Lag().Round(time.Millisecond), n.changed.Load()), err
 	}
 	return "", fmt.Errorf("unknown command %q", strings.TrimSpace(command))
+}
+
+// watch notes when the copy changes: to compare all of it takes longer.
+func (n *node) watch(ctx context.Context) {
+	var at replica.Position
+	for ctx.Err() == nil {
+		_ = n.r.View(func(v *replica.View) error { // not ready is no change
+			if now := v.Position(); now != at {
+				at = now
+				n.changed.Store(time.Now().UnixNano())
+			}
+			return nil
+		})
+		time.Sleep(watchEvery)
+	}
 }
 
 // sum is that of the copy.

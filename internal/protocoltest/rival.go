@@ -1,4 +1,4 @@
-package worldtest
+package protocoltest
 
 import (
 	"github.com/strictkv/strictkv/internal/cell"

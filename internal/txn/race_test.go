@@ -15,10 +15,10 @@ import (
 	"github.com/strictkv/strictkv/internal/txn"
 )
 
-// A chaser's request is lost, and so is the answer of another, whose lock has landed upon a
+// A racer's request is lost, and so is the answer of another, whose lock has landed upon a
 // later value. The first finds a lock of its own attempt in the cell, but has not seen what it
 // protects: what it knows must not be taken for that.
-func TestChasedLocksAreNotMistaken(t *testing.T) {
+func TestRacedLocksAreNotMistaken(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.Value(1, "=a", "=b")
 		h := w.handle()
@@ -64,11 +64,11 @@ func TestAttemptsAllowedAreNotSpentInARace(t *testing.T) {
 	})
 }
 
-// Two tries of a chased primary land, one after another, as somebody (a sweep in a hurry) has
+// Two tries of a raced for primary land, one after another, as somebody (a sweep in a hurry) has
 // dropped the first lock. The answer of the first comes first, so its attempt goes on; that of
 // the second is dead, and stands in the cell. When the transaction then ends, both have to be
 // cleaned up: none of the two attempts' intents may stay behind.
-func TestChasedPrimaryLeavesNoIntentOfTheOtherTry(t *testing.T) {
+func TestRacedPrimaryLeavesNoIntentOfTheOtherTry(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.Value(1, "=a", "=b")
 		h := w.handle()
@@ -102,7 +102,7 @@ func TestChasedPrimaryLeavesNoIntentOfTheOtherTry(t *testing.T) {
 
 // While one try hangs, another wins. The winner must go on: else its locks keep others waiting
 // for as long as the request that has lost may take, and those of the primary without heartbeats.
-func TestAWonChaseDoesNotWaitForTheOtherTries(t *testing.T) {
+func TestAWonRaceDoesNotWaitForTheOtherTries(t *testing.T) {
 	for _, key := range []string{"=a", "=b"} {
 		t.Run(key, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -132,7 +132,7 @@ func TestAWonChaseDoesNotWaitForTheOtherTries(t *testing.T) {
 	}
 }
 
-// A chase of =b ends without knowing which try has landed: the locks are given up. Those who
+// A race of =b ends without knowing which try has landed: the locks are given up. Those who
 // lock =c at the same time must stop then, instead of holding all the other keys until they have
 // got a lock that is of no use.
 func TestLocksThatAreGivenUpAreNotCompleted(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 // A write is sent twice by somebody on the way, and the answer is that of the second copy,
 // which was refused: it is no proof that the attempt is dead.
-func TestEchoIsNoProof(t *testing.T) {
+func TestDuplicateIsNoProof(t *testing.T) {
 	lock := func(tx *txn.Tx) error {
 		if err := tx.Lock([]string{"=b"}); err != nil {
 			return err
@@ -22,9 +22,9 @@ func TestEchoIsNoProof(t *testing.T) {
 		return update("new", "=a")(tx)
 	}
 	for name, x := range map[string]struct {
-		fn   func(tx *txn.Tx) error
-		echo string
-		nth  int
+		fn        func(tx *txn.Tx) error
+		duplicate string
+		nth       int
 	}{
 		"direct":                {update("new", "=a"), "=a", 0},
 		"parallel, the primary": {update("new", "=a", "=b"), "=a", 0},
@@ -49,7 +49,7 @@ func TestEchoIsNoProof(t *testing.T) {
 				inWorld(t, func(w *world) {
 					w.Value(1, "=a", "=b", "=r")
 					h := w.handle()
-					h.After(faulty.Put, x.echo, x.nth, func(a *faulty.Answer) {
+					h.After(faulty.Put, x.duplicate, x.nth, func(a *faulty.Answer) {
 						require.NoError(t, a.Err)
 						a.Stamp, a.Err = backend.Stamp{}, backend.ErrPrecondition
 						happens(w)

@@ -1,6 +1,6 @@
-// Package program is what simulated clients do: kinds of transactions that provoke each
+// Package workload is what simulated clients do: kinds of transactions that provoke each
 // other, and the record of what each of them saw.
-package program
+package workload
 
 import (
 	"context"

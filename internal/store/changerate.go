@@ -24,9 +24,9 @@ const (
 	doubtMin = 8
 )
 
-// churn guesses how fast the cells that a handle uses are changed by others: how many of
+// changeRate guesses how fast the cells that a handle uses are changed by others: how many of
 // those had changed that the cache held, when a request told, and how old they all were.
-type churn struct {
+type changeRate struct {
 	// limit is the age in nanoseconds beyond which a cell has probably changed; 0 is none.
 	limit atomic.Int64
 
@@ -36,7 +36,7 @@ type churn struct {
 }
 
 // observe takes in that a cell had changed, or not, since it was last known to be current.
-func (c *churn) observe(age time.Duration, changed bool) {
+func (c *changeRate) observe(age time.Duration, changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.exposure += min(max(age, 0), ageMax)
@@ -57,6 +57,6 @@ func (c *churn) observe(age time.Duration, changed bool) {
 // Doubtful reports whether a cell has probably changed since it was last known to be current,
 // so that it had better be read again before it is used. It is a guess.
 func (s *Store) Doubtful(x Snapshot) bool {
-	limit := s.churn.limit.Load()
+	limit := s.changes.limit.Load()
 	return limit > 0 && int64(s.rt.Now().Sub(x.Until)) > limit
 }

@@ -1,4 +1,4 @@
-package worldtest
+package protocoltest
 
 import (
 	"context"

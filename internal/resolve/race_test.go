@@ -20,10 +20,10 @@ import (
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
-// racer chases =a, and records which versions it has tried.
+// racer races for =a, and records which versions it has tried.
 type racer struct {
 	*client
-	o resolve.Chase
+	o resolve.Race
 
 	mu    sync.Mutex // guards tried
 	tried []backend.Version
@@ -46,17 +46,17 @@ func (w *world) racer(takes time.Duration) *racer {
 	return r
 }
 
-func (r *racer) chase() (store.Snapshot, time.Duration) {
+func (r *racer) race() (store.Snapshot, time.Duration) {
 	start := time.Now()
-	last, err := r.rs.Chase(context.Background(), r.o)
+	last, err := r.rs.Race(context.Background(), r.o)
 	require.NoError(r.w.T, err)
 	return last, time.Since(start)
 }
 
-// A writer replaces the cell every 70 ms, just before the first try arrives. A chaser that
+// A writer replaces the cell every 70 ms, just before the first try arrives. A racer that
 // reads and writes in turn would come too late each time: a write takes 69 ms, and the
 // version that it has read lasts no longer. One that sees a version when it is new wins.
-func TestChaseWinsWhenAVersionIsNew(t *testing.T) {
+func TestRaceWinsWhenAVersionIsNew(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.Value(1, "=a")
 		r := w.racer(60 * time.Millisecond)
@@ -69,7 +69,7 @@ func TestChaseWinsWhenAVersionIsNew(t *testing.T) {
 			}
 			pass(11 * time.Millisecond)
 		}()
-		_, took := r.chase()
+		_, took := r.race()
 		<-stop
 		c, _ := w.Cell("=a")
 		assert.Equal(t, id(9), c.Writer)
@@ -82,7 +82,7 @@ func TestChaseWinsWhenAVersionIsNew(t *testing.T) {
 	})
 }
 
-func TestChaseEnds(t *testing.T) {
+func TestRaceEnds(t *testing.T) {
 	for _, x := range []struct {
 		name    string
 		arrange func(w *world, r *racer)
@@ -106,7 +106,7 @@ func TestChaseEnds(t *testing.T) {
 				r := w.racer(0)
 				x.arrange(w, r)
 				before := r.requests(faulty.Get)
-				last, _ := r.chase()
+				last, _ := r.race()
 				_, now := w.Cell("=a")
 				assert.Equal(t, now, last.Version, "the newest that was seen")
 				assert.LessOrEqual(t, r.requests(faulty.Get)-before, x.looks)
@@ -116,8 +116,8 @@ func TestChaseEnds(t *testing.T) {
 	}
 }
 
-// A caller who leaves ends the chase at once.
-func TestChaseEndsWithItsContext(t *testing.T) {
+// A caller who leaves ends the race at once.
+func TestRaceEndsWithItsContext(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.Value(1, "=a")
 		r := w.racer(0)
@@ -129,7 +129,7 @@ func TestChaseEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		_, err := r.rs.Chase(ctx, r.o)
+		_, err := r.rs.Race(ctx, r.o)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Equal(t, 20*time.Millisecond, time.Since(start))
 	})
@@ -138,7 +138,7 @@ func TestChaseEndsWithItsContext(t *testing.T) {
 // Between the look for room in the cell and the try, other transactions of the handle end,
 // and it forgets why a mark may go. A try must not be given a fold that leaves no room: the
 // cell would get more marks than it can carry, which is a panic, on no goroutine of the caller.
-func TestChaseTriesOnlyWhatItHasRoomFor(t *testing.T) {
+func TestRaceTriesOnlyWhatItHasRoomFor(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.Value(1, "=a")
 		x, _ := w.Cell("=a")
@@ -159,7 +159,7 @@ func TestChaseTriesOnlyWhatItHasRoomFor(t *testing.T) {
 		f := c.rs.FoldOf(base)
 		require.LessOrEqual(t, cell.MarksAfter(base.Cell, f)+extra, cell.MarksMax, "room is made")
 
-		// Others end at the first instant without a lock after the chase has looked for room.
+		// Others end at the first instant without a lock after the race has looked for room.
 		var held, deep, done atomic.Int64
 		seam.Observe(func(delta int) {
 			if done.Load() == 1 {
@@ -176,7 +176,7 @@ func TestChaseTriesOnlyWhatItHasRoomFor(t *testing.T) {
 		})
 		defer seam.Observe(nil)
 		tried := 0
-		_, err := c.rs.Chase(context.Background(), resolve.Chase{
+		_, err := c.rs.Race(context.Background(), resolve.Race{
 			Base: base, Extra: extra, Priority: txid.Priority{Time: 1},
 			Try: func(
 				_ context.Context, rd resolve.Reading, f cell.Fold,

@@ -1,7 +1,7 @@
-// Package worldtest is the world of tests that look into the protocol: a store in virtual
+// Package protocoltest is the world of tests that look into the protocol: a store in virtual
 // time whose cells a test makes by hand, attempts of others that it makes one write at a
 // time, and a connection on which something happens at a certain request.
-package worldtest
+package protocoltest
 
 import (
 	"context"

@@ -25,7 +25,7 @@ import (
 	"github.com/strictkv/strictkv/internal/history"
 )
 
-var stormTime = flag.Duration("storm", 3*time.Second,
+var nemesisTime = flag.Duration("nemesis", 3*time.Second,
 	"how long the bank runs behind each faulty network")
 
 const (
@@ -82,15 +82,15 @@ func weather(scheme string) []faultproxy.Chance {
 	)
 }
 
-// TestStorm: transfers over a network that delays, repeats, damages and loses requests
+// TestNemesis: transfers over a network that delays, repeats, damages and loses requests
 // and answers, to a store that refuses some and is not there at times.
-func TestStorm(t *testing.T) {
+func TestNemesis(t *testing.T) {
 	for _, store := range bucketurltest.Stores {
 		t.Run(store.Name, func(t *testing.T) {
 			if store.Name == "moto" {
 				t.Skip("moto verifies no checksum of an upload: run it without damage (TestStress)")
 			}
-			s := &storm{t: t}
+			s := &nemesis{t: t}
 			s.url = store.BucketBehind(t, func(u string) string {
 				target, err := url.Parse(u)
 				require.NoError(t, err)
@@ -103,21 +103,21 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// storm is a bank behind a faulty network.
-type storm struct {
+// nemesis is a bank behind a faulty network.
+type nemesis struct {
 	t       *testing.T
 	url     string
 	proxy   *faultproxy.Proxy
 	history *history.Recorder
 	tellers []*teller
 	start   time.Time
-	totals  int // that were found to be right during the storm
+	totals  int // that were found to be right during the nemesis
 }
 
-func (s *storm) run() {
+func (s *nemesis) run() {
 	s.start = time.Now()
 	now := func() int64 { return int64(time.Since(s.start)) }
-	s.history = history.NewRecorder("storm", now, nil)
+	s.history = history.NewRecorder("nemesis", now, nil)
 	require.NoError(s.t, s.teller(0, s.handle()).open())
 	scheme, _, _ := strings.Cut(s.url, "://")
 	s.proxy.SetChances(weather(scheme)...)
@@ -133,7 +133,7 @@ func (s *storm) run() {
 }
 
 // handle opens the database once more.
-func (s *storm) handle() (db *strictkv.DB) {
+func (s *nemesis) handle() (db *strictkv.DB) {
 	b, err := openBucket(s.t, s.url), error(nil)
 	for range openTries {
 		db, err = strictkv.Open(s.t.Context(), "bank", b, strictkv.WithPatience(stormPatience))
@@ -146,16 +146,16 @@ func (s *storm) handle() (db *strictkv.DB) {
 	return db
 }
 
-func (s *storm) teller(id int, db *strictkv.DB) *teller {
+func (s *nemesis) teller(id int, db *strictkv.DB) *teller {
 	return &teller{
-		storm: s, id: id, db: db, c: db.Collection([]byte("bank")),
+		nemesis: s, id: id, db: db, c: db.Collection([]byte("bank")),
 		random: rand.New(rand.NewPCG(uint64(id), 2)),
 	}
 }
 
-// blow lets all tellers work while the storm lasts, which is until each has got
+// blow lets all tellers work while the nemesis lasts, which is until each has got
 // something done, and lets them finish when it is calm.
-func (s *storm) blow() {
+func (s *nemesis) blow() {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	defer cancel()
 	var all, first sync.WaitGroup
@@ -185,18 +185,18 @@ func (s *storm) blow() {
 			}
 		}
 	})
-	over := time.After(*stormTime)
+	over := time.After(*nemesisTime)
 	all.Go(func() {
 		<-over
 		first.Wait()
 		cancel()
 	})
-	every := time.NewTicker(*stormTime / stormOutages)
+	every := time.NewTicker(*nemesisTime / stormOutages)
 	defer every.Stop()
 	for ctx.Err() == nil {
 		select {
 		case <-every.C:
-			s.proxy.Outage(*stormTime / stormOutages / 4)
+			s.proxy.Outage(*nemesisTime / stormOutages / 4)
 		case <-ctx.Done():
 		}
 	}
@@ -206,7 +206,7 @@ func (s *storm) blow() {
 }
 
 // judge checks by one more teller what is left, and the history of all.
-func (s *storm) judge(last *teller) {
+func (s *nemesis) judge(last *teller) {
 	require.NoError(s.t, last.total())
 	for _, w := range s.tellers {
 		have, err := last.look(w.counter())
@@ -224,7 +224,7 @@ func (s *storm) judge(last *teller) {
 }
 
 // log tells what has happened, for people.
-func (s *storm) log() {
+func (s *nemesis) log() {
 	var counts []int
 	sum, longest := teller{}, time.Duration(0)
 	for _, w := range s.tellers {
@@ -245,7 +245,7 @@ func (s *storm) log() {
 
 // teller is one of those who make transfers.
 type teller struct {
-	*storm
+	*nemesis
 	id     int
 	db     *strictkv.DB
 	c      *strictkv.Collection

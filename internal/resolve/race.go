@@ -11,29 +11,29 @@ import (
 	"github.com/strictkv/strictkv/internal/txid"
 )
 
-// Limits of chases.
+// Limits of races.
 const (
-	// chasers is how many look at a cell in turn, looksMax how often they do in one chase.
-	chasers  = 4
+	// racers is how many look at a cell in turn, looksMax how often they do in one race.
+	racers   = 4
 	looksMax = 64
-	// chasePauseMin is the shortest pause of a chaser.
-	chasePauseMin = time.Millisecond
+	// racePauseMin is the shortest pause of a racer.
+	racePauseMin = time.Millisecond
 )
 
-// Chase is a race for one cell against writers who never look: each knows the version that
+// Race is a race for one cell against writers who never look: each knows the version that
 // it has written itself, and replaces it right away. To read, and then to write upon what was
 // read, takes nearly as long as such a version lasts; what was read is of use only if it was
-// new. So several chasers look at the cell, one shortly after another, and whoever sees a
+// new. So several racers look at the cell, one shortly after another, and whoever sees a
 // version that nobody has seen before tries to replace it at once, while the others look on.
 //
 // Of several tries only one can land, unless somebody has undone it in between. A cell with
-// an undecided intent is not chased: its owner, or its end, is to be waited for.
-type Chase struct {
+// an undecided intent is not raced for: its owner, or its end, is to be waited for.
+type Race struct {
 	// Base is what is known of the cell, which is final.
 	Base Reading
 	// Extra is the number of marks that a write must leave room for.
 	Extra int
-	// Priority is that of the transaction that chases.
+	// Priority is that of the transaction that races.
 	Priority txid.Priority
 	// Try tries to replace the cell, and reports whether that has landed; if not, it may tell
 	// what it has seen. It is called several times at once; when one has landed, the context
@@ -44,12 +44,12 @@ type Chase struct {
 	GivenUp func() bool
 }
 
-// chase is one under way.
-type chase struct {
+// race is one under way.
+type race struct {
 	*Resolver
-	Chase
+	Race
 	pause time.Duration
-	// looking is the context of those who look, which ends with the chase; trying is that of
+	// looking is the context of those who look, which ends with the race; trying is that of
 	// tries, which are not to be left in doubt without need.
 	looking, trying         context.Context
 	stopLooking, stopTrying func()
@@ -63,18 +63,18 @@ type chase struct {
 	last                 store.Snapshot
 }
 
-// Chase chases a cell until some try has landed, or the cell is not to be chased any more:
+// Race races for a cell until some try has landed, or the cell is not to be raced for any more:
 // then it is in another state, or looks have been enough. It returns the newest that was
 // seen of it, if anything was.
-func (r *Resolver) Chase(ctx context.Context, o Chase) (store.Snapshot, error) {
-	c := &chase{
-		Resolver: r, Chase: o, pause: max(r.st.PutLatency()/chasers, chasePauseMin),
+func (r *Resolver) Race(ctx context.Context, o Race) (store.Snapshot, error) {
+	c := &race{
+		Resolver: r, Race: o, pause: max(r.st.PutLatency()/racers, racePauseMin),
 	}
 	c.trying, c.stopTrying = r.rt.WithCancel(ctx)
 	defer c.stopTrying()
 	c.looking, c.stopLooking = r.rt.WithCancel(c.trying)
 	defer c.stopLooking()
-	err := seam.Each(r.rt, chasers, func(i int) (err error) {
+	err := seam.Each(r.rt, racers, func(i int) (err error) {
 		rd := o.Base
 		if i > 0 {
 			rd, err = c.look(time.Duration(i) * c.pause)
@@ -93,7 +93,7 @@ func (r *Resolver) Chase(ctx context.Context, o Chase) (store.Snapshot, error) {
 }
 
 // step tries a version, or looks on. Either shows what the cell is then.
-func (c *chase) step(rd Reading, f cell.Fold) (Reading, error) {
+func (c *race) step(rd Reading, f cell.Fold) (Reading, error) {
 	if !c.takes(rd) {
 		return c.look(c.pause)
 	}
@@ -112,10 +112,10 @@ func (c *chase) step(rd Reading, f cell.Fold) (Reading, error) {
 	return rd, err
 }
 
-// look reads the cell after a pause. When the chase is over, it is of no interest any more.
+// look reads the cell after a pause. When the race is over, it is of no interest any more.
 // (It does not ask whether what the cache has is still there: it is known to change fast,
 // which says nothing of other cells.)
-func (c *chase) look(pause time.Duration) (Reading, error) {
+func (c *race) look(pause time.Duration) (Reading, error) {
 	err := c.rt.Sleep(c.looking, pause)
 	if err != nil {
 		return Reading{}, c.unlessOver(err)
@@ -127,7 +127,7 @@ func (c *chase) look(pause time.Duration) (Reading, error) {
 	return c.Known(s), nil
 }
 
-func (c *chase) unlessOver(err error) error {
+func (c *race) unlessOver(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
@@ -136,9 +136,9 @@ func (c *chase) unlessOver(err error) error {
 	return err
 }
 
-// goesOn reports whether the cell is to be chased on, and what a write folds then: that is
+// goesOn reports whether the cell is to be raced for on, and what a write folds then: that is
 // decided once.
-func (c *chase) goesOn(rd Reading) (cell.Fold, bool) {
+func (c *race) goesOn(rd Reading) (cell.Fold, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over || c.GivenUp != nil && c.GivenUp() {
@@ -154,14 +154,14 @@ func (c *chase) goesOn(rd Reading) (cell.Fold, bool) {
 	return f, cell.MarksAfter(rd.Cell, f)+c.Extra <= cell.MarksMax
 }
 
-// own reports whether the cell holds an intent of the transaction itself, of which some chaser
+// own reports whether the cell holds an intent of the transaction itself, of which some racer
 // is about to learn.
-func (c *chase) own(rd Reading) bool {
+func (c *race) own(rd Reading) bool {
 	return !rd.Final() && rd.Cell.Intent.Priority == c.Priority
 }
 
 // takes reports whether the version is one to try: the newest, and not tried yet.
-func (c *chase) takes(rd Reading) bool {
+func (c *race) takes(rd Reading) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.own(rd) || rd.Proved < c.last.Proved || c.tries > 0 && rd.Version == c.tried {
@@ -175,7 +175,7 @@ func (c *chase) takes(rd Reading) bool {
 
 // end tells the others, and those who look at once; those who try only if nobody needs what
 // comes of it.
-func (c *chase) end(tries bool) {
+func (c *race) end(tries bool) {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()

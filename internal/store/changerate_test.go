@@ -8,13 +8,13 @@ import (
 )
 
 // doubts reports whether a cell of that age has probably changed.
-func (c *churn) doubts(age time.Duration) bool {
+func (c *changeRate) doubts(age time.Duration) bool {
 	limit := c.limit.Load()
 	return limit > 0 && int64(age) > limit
 }
 
-func TestChurn(t *testing.T) {
-	c := &churn{}
+func TestChangeRate(t *testing.T) {
+	c := &changeRate{}
 	for range changesMin - 1 {
 		c.observe(time.Second, true)
 	}
@@ -24,7 +24,7 @@ func TestChurn(t *testing.T) {
 	assert.False(t, c.doubts(time.Millisecond))
 
 	// One in 25 changes each second; most are seen soon.
-	c = &churn{}
+	c = &changeRate{}
 	for i := range 10_000 {
 		c.observe(time.Second, i%25 == 0)
 		c.observe(time.Millisecond, false)
