@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,10 @@ import (
 
 // redisPassword is the environment's variable with the password of the user "default".
 const redisPassword = "STRICTKV_REDIS_PASSWORD"
+
+// redisGarbage is how much garbage there may be, in percent of what is in use, before it is
+// collected: half of what Go has by itself, as clients have large values under way.
+const redisGarbage = 50
 
 // redisFlags are those of the command redis.
 type redisFlags struct {
@@ -58,6 +63,9 @@ each a line "name:password".`,
 
 // serveRedis serves until ctx ends.
 func (a *app) serveRedis(ctx context.Context, f *redisFlags) (err error) {
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(redisGarbage))
+	}
 	if f.options.Users, err = redisUsers(f.users); err != nil {
 		return err
 	}
