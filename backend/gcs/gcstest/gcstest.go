@@ -16,6 +16,7 @@ import (
 	"os"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/storage"
 	"github.com/fsouza/fake-gcs-server/fakestorage"
@@ -49,6 +50,10 @@ func options() fakestorage.Options {
 	return fakestorage.Options{Scheme: "http", Host: "127.0.0.1", PublicHost: "127.0.0.1"}
 }
 
+// idleMax is how long a connection is kept without a request. The SDK may begin one in the
+// background after its client was closed, whose connection nobody closes then.
+const idleMax = 100 * time.Millisecond
+
 // Over starts the proxy alone, in front of a fake-gcs-server that runs elsewhere
 // at a URL such as "http://127.0.0.1:4443". The server must have been started with
 // its host as -public-host.
@@ -56,7 +61,7 @@ func Over(t testing.TB, direct string) *Server {
 	t.Helper()
 	target, err := url.Parse(direct)
 	require.NoError(t, err, "URL of fake-gcs-server")
-	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: idleMax}
 	p := &proxy{target: target, transport: transport}
 	s := &Server{front: httptest.NewServer(p), direct: direct, proxy: p}
 	t.Cleanup(func() {
@@ -106,7 +111,7 @@ func Bucket(t testing.TB, c *storage.Client) *storage.BucketHandle {
 // the test ends. Without storage.WithJSONReads among the options, it reads by XML.
 func Client(t testing.TB, url string, options ...option.ClientOption) *storage.Client {
 	t.Helper()
-	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: idleMax}
 	options = append([]option.ClientOption{
 		option.WithEndpoint(url + "/storage/v1/"),
 		option.WithoutAuthentication(),
