@@ -230,10 +230,11 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// landed waits for a write that was still under way.
+// landed waits for a write that was still under way, and returns its version; that before, if its
+// caller had left before the whole of it was sent, so that it never lands.
 func landed(t *testing.T, b *azure.Backend, v backend.Version) backend.Version {
 	t.Helper()
-	for {
+	for end := time.Now().Add(landMax); time.Now().Before(end); {
 		o, err := b.Get(t.Context(), "object", v)
 		if err == nil {
 			assert.Equal(t, "new", string(o.Data))
@@ -241,4 +242,8 @@ func landed(t *testing.T, b *azure.Backend, v backend.Version) backend.Version {
 		}
 		require.ErrorIs(t, err, backend.ErrNotModified)
 	}
+	return v
 }
+
+// landMax is much longer than a write is delayed.
+const landMax = 5 * time.Second
