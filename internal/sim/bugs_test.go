@@ -616,7 +616,7 @@ var bugs = []bug{
 		"a follower takes a read before the pass for one of it", "internal/follow/read.go",
 		`	since := p.since
 `, `	since := uint64(0)
-`, "range-follow",
+`, "range-follow-sweep",
 	},
 	{
 		"a key that was swept away is still there", "internal/follow/compare.go",
