@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,12 +161,17 @@ func TestAReadOnlyHandleHasNoFeed(t *testing.T) {
 func TestHintsAreCountedCheckedSweptAndDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bucket := memory.New()
+		var mu sync.Mutex // guards kinds and tasks
 		kinds, tasks := map[string]int{}, map[string]int{}
 		db, c := fed(t, bucket, WithObserver(Observer{
 			RequestEnd: func(_ context.Context, e RequestEnd) {
+				mu.Lock()
+				defer mu.Unlock()
 				kinds[e.Op.String()+" "+e.Kind.String()]++
 			},
 			WorkEnd: func(_ context.Context, e WorkEnd) {
+				mu.Lock()
+				defer mu.Unlock()
 				assert.Equal(t, e.Task.String() == "feed", e.Task == TaskFeed)
 				tasks[e.Task.String()]++
 			},
@@ -174,8 +180,11 @@ func TestHintsAreCountedCheckedSweptAndDropped(t *testing.T) {
 			require.NoError(t, c.Write(background, []byte("k"), nil))
 			time.Sleep(time.Second)
 		}
+		synctest.Wait()
+		mu.Lock()
 		assert.Equal(t, 3, kinds["put feed"])
 		assert.Equal(t, 3, tasks["feed"])
+		mu.Unlock()
 		u, err := db.Usage(background, nil)
 		require.NoError(t, err)
 		assert.EqualValues(t, 3, u.Feed.Objects)

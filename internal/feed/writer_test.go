@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -203,9 +204,9 @@ func TestAStoreThatAsksForAPauseGetsIt(t *testing.T) {
 func TestAnOutageCostsFewRequests(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.client()
-		out := true
+		var back atomic.Bool
 		c.Every(func(_ context.Context, _ faulty.Op, a *faulty.Answer) {
-			if a != nil && out {
+			if a != nil && !back.Load() {
 				a.Err = backend.ErrUnavailable
 				w.Remove(w.objects()[0])
 			}
@@ -217,7 +218,7 @@ func TestAnOutageCostsFewRequests(t *testing.T) {
 		sent := len(c.Sent("", ""))
 		assert.Greater(t, sent, 60, "it goes on trying")
 		assert.Less(t, sent, 70)
-		out = false
+		back.Store(true)
 		pass(2 * time.Minute)
 		assert.EqualValues(t, 1, c.Written())
 	})
