@@ -318,12 +318,8 @@ func TestCancel(t *testing.T) {
 		b, p := faulty(t)
 		v := object(t, b)
 		ctx, cancel := context.WithCancel(t.Context())
-		p.Inject(func(r *http.Request) bool {
-			if k.matches(r) {
-				cancel()
-			}
-			return k.matches(r)
-		}, faultproxy.Fault{Delay: time.Hour}) // Or until the proxy's end.
+		p.Inject(k.matches, // An hour, or until the proxy's end.
+			faultproxy.Fault{Received: cancel, Delay: time.Hour})
 		err := call(ctx, b, k, v)
 		want := backend.ErrOutcomeUnknown
 		if k.reads() {

@@ -8,8 +8,12 @@ import (
 )
 
 // Fault is what befalls one request. The zero Fault is none. Faults add up, in the
-// order of the fields. The request goes on even if its client has gone.
+// order of the fields. Once all of it has come, the request goes
+// on even if its client has gone.
 type Fault struct {
+	// Received, if not nil, is called when the whole request has come: from then on it goes on
+	// even if its client leaves.
+	Received func()
 	// Delay is waited before anything else.
 	Delay time.Duration
 	// ResetBefore breaks the connection; the store never sees the request.

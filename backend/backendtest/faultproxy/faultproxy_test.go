@@ -181,18 +181,10 @@ func TestLate(t *testing.T) {
 // TestGone: a delayed request reaches the store although its client has gone.
 func TestGone(t *testing.T) {
 	p, s := start(t, faultproxy.Options{})
-	p.Inject(nil, faultproxy.Fault{Delay: 100 * time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
-	failed := make(chan error)
-	put := request(t, http.MethodPut, p.URL()+"/object", "gone").WithContext(ctx)
-	go func() {
-		_, err := client.Do(put)
-		failed <- err
-	}()
-	require.Eventually(t, func() bool { return p.Counts()["delay"] == 1 },
-		10*time.Second, time.Millisecond)
-	cancel()
-	require.ErrorIs(t, <-failed, context.Canceled)
+	p.Inject(nil, faultproxy.Fault{Received: cancel, Delay: 100 * time.Millisecond})
+	_, err := client.Do(request(t, http.MethodPut, p.URL()+"/object", "gone").WithContext(ctx))
+	require.ErrorIs(t, err, context.Canceled)
 	require.Eventually(t, func() bool { return len(s.requests()) == 1 },
 		10*time.Second, time.Millisecond)
 }

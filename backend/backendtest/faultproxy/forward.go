@@ -37,6 +37,9 @@ func (p *Proxy) disturb(w http.ResponseWriter, r *http.Request, f Fault) {
 		reset(w)
 		return
 	}
+	if f.Received != nil {
+		f.Received()
+	}
 	if !p.wait(f.Delay) || f.ResetBefore || f.Outage > 0 {
 		reset(w)
 		return

@@ -5,12 +5,14 @@ package server
 import (
 	"context"
 	"fmt"
+	"path"
 	"strings"
 	"testing"
 
 	"github.com/fsouza/fake-gcs-server/fakestorage"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/azure/azuretest"
 	"github.com/strictkv/strictkv/backend/bucketurl"
 	"github.com/strictkv/strictkv/backend/bucketurl/bucketurltest"
 	"github.com/strictkv/strictkv/backend/pebble/pebbleurl"
@@ -22,6 +24,10 @@ import (
 // What it gets wrong, conditions of reads and of deletes, costs speed only: an answer that
 // should have been "not modified" brings the data.
 const fakeGCS = "fake-gcs-server"
+
+// azurite is taken without its proxy, too, which lists the whole container for each page. Names
+// with a backslash, and those that UTF-16 sorts otherwise than bytes do, are wrong there.
+const azurite = "Azurite"
 
 func init() { bucket.Real = stores{} }
 
@@ -54,8 +60,11 @@ func Names() string {
 // must be named by the environment: STRICTKV_AZURITE, STRICTKV_VERSITYGW, STRICTKV_MOTO; see
 // docs/testing.md.
 func Start(t *testing.T, name string) (string, error) {
-	if name == fakeGCS {
+	switch name {
+	case fakeGCS:
 		return startFakeGCS(t)
+	case azurite:
+		return startAzurite(t), nil
 	}
 	for _, s := range bucketurltest.Stores {
 		if s.Name == name {
@@ -63,6 +72,13 @@ func Start(t *testing.T, name string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("start server: no %q, but %s", name, Names())
+}
+
+func startAzurite(t *testing.T) string {
+	direct := azuretest.Start(t).DirectURL()
+	c := azuretest.Container(t, direct)
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", azuretest.ConnectionString(direct))
+	return "azblob://" + path.Base(c.URL()) + "/part"
 }
 
 func startFakeGCS(t *testing.T) (string, error) {
