@@ -180,7 +180,7 @@ func TestFullDisk(t *testing.T) {
 		l.Flush()
 		_, _, _, ok = l.Get("b")
 		assert.False(t, ok, "too soon")
-		require.NoError(t, l.rt.Sleep(t.Context(), quiet))
+		require.NoError(t, l.o.Runtime.Sleep(t.Context(), quiet))
 		l.Put("b", "1", nil)
 		l.Flush()
 		_, _, _, ok = l.Get("b")
@@ -236,7 +236,7 @@ func TestNoRemoval(t *testing.T) {
 		for i := range 600 {
 			l.Put(fmt.Sprint(i), "1", make([]byte, 5000))
 			l.Flush()
-			require.NoError(t, l.rt.Sleep(t.Context(), quiet))
+			require.NoError(t, l.o.Runtime.Sleep(t.Context(), quiet))
 		}
 		assert.LessOrEqual(t, d.most, int64(SizeMin))
 		assert.Positive(t, l.Stats().Dropped)

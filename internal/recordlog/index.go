@@ -56,8 +56,10 @@ func (x *index) use(hash uint64) (place, *segment) {
 	if !ok {
 		return place{}, nil
 	}
-	p.size |= usedBit
-	x.places[hash] = p
+	if !p.used() {
+		p.size |= usedBit
+		x.places[hash] = p
+	}
 	return p, x.segment(p.segment)
 }
 

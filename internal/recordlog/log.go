@@ -77,7 +77,6 @@ type record struct {
 
 // Log is an open log. It is safe for concurrent use.
 type Log struct {
-	rt   seam.Runtime
 	dir  Dir
 	o    Options
 	hash func(key string) uint64
@@ -102,7 +101,7 @@ func Open(dir Dir, o Options) (*Log, error) {
 	}
 	seed := maphash.MakeSeed()
 	l := &Log{
-		rt: o.Runtime, dir: dir, o: o, newest: map[uint64]*record{},
+		dir: dir, o: o, newest: map[uint64]*record{},
 		hash:  func(key string) uint64 { return maphash.String(seed, key) },
 		index: index{places: map[uint64]place{}},
 		pool:  seam.NewPool(o.Runtime, 1, 1),
@@ -150,13 +149,13 @@ func (l *Log) damaged(hash uint64, at place, err error) {
 	l.mu.Lock()
 	now := l.index.places[hash]
 	still := !l.closed && now.segment == at.segment && now.offset == at.offset
-	tell := still && !l.rt.Now().Before(l.told)
+	tell := still && !l.o.Runtime.Now().Before(l.told)
 	if still {
 		l.index.remove(hash)
 		l.stats.Damaged++
 	}
 	if tell {
-		l.told = l.rt.Now().Add(quiet)
+		l.told = l.o.Runtime.Now().Add(quiet)
 	}
 	l.mu.Unlock()
 	if tell {

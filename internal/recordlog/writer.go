@@ -28,7 +28,7 @@ type writer struct {
 // write writes a batch of records. If that fails, it throws away the segment, of which nothing
 // is known any more, and lets the disk alone for a while.
 func (w *writer) write(batch []*record) {
-	if w.l.rt.Now().Before(w.until) {
+	if w.l.o.Runtime.Now().Before(w.until) {
 		w.l.count(&w.l.stats.Dropped, len(batch))
 		return
 	}
@@ -38,14 +38,14 @@ func (w *writer) write(batch []*record) {
 	}
 	w.l.count(&w.l.stats.Dropped, len(batch))
 	w.l.o.Logger.Warn("the disk cache can't be written", "pause", quiet, "err", err)
-	w.until = w.l.rt.Now().Add(quiet)
+	w.until = w.l.o.Runtime.Now().Add(quiet)
 	w.buf, w.placed = nil, nil
 	if s := w.active; s != nil {
 		w.active = nil
 		w.l.count(&w.l.stats.Discarded, 1)
 		if err := w.discard(s); err != nil {
 			w.l.o.Logger.Warn("the disk cache stops writing: a file can't be removed", "err", err)
-			w.until = w.l.rt.Now().Add(forever) // else the log would exceed its size
+			w.until = w.l.o.Runtime.Now().Add(forever) // else the log would exceed its size
 		}
 	}
 }
@@ -114,8 +114,7 @@ func (w *writer) makeRoom(size int64) error {
 	if err := w.begin(); err != nil {
 		return err
 	}
-	need := max(target, segmentHead+size)
-	for w.l.Stats().Bytes+int64(len(w.buf))+need > w.l.o.Size {
+	for w.l.Stats().Bytes+int64(len(w.buf))+max(target, segmentHead+size) > w.l.o.Size {
 		if err := w.evict(); err != nil {
 			return err
 		}
