@@ -147,6 +147,10 @@ func (r *Resolver) settle(
 		}
 		w.Begin()
 		wait := min(r.interval(rd, pause), r.grace(rd, role))
+		if known := r.Known(rd.Snapshot); known.Final() { // found out meanwhile, and then forgotten
+			r.seen.forget(rd.Cell.Intent.Tx)
+			return known, false, nil
+		}
 		switch {
 		case wait <= 0:
 			if err = r.admitKill(ctx, &kills, rd.fences[0]); err != nil {
