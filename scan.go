@@ -205,7 +205,7 @@ func (tx *Tx) scan(c *Collection, r Range, yield func(Item) bool) error {
 		}
 		item := Item{Key: key}
 		if !r.KeysOnly {
-			item = newItem(key, x.Value, x.About)
+			item = newItem(key, own(x.Value), x.About)
 		}
 		item.State = c.state(x.Name, x.Fixed)
 		return yield(item)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -241,6 +242,39 @@ func TestValuesAreCopies(t *testing.T) {
 	for name, read := range map[string]func() ([]byte, error){
 		"Read":     func() ([]byte, error) { return s.c.Read(s.ctx, []byte("key")) },
 		"ReadWeak": func() ([]byte, error) { return s.c.ReadWeak(s.ctx, []byte("key"), time.Hour) },
+		"ReadItem": func() ([]byte, error) {
+			i, err := s.c.ReadItem(s.ctx, []byte("key"))
+			return i.Value, err
+		},
+		"Items": func() ([]byte, error) { return valueOf(s.c.Items(s.ctx, strictkv.Range{})) },
+		"Follow": func() ([]byte, error) {
+			return changed(s.c.Follow(s.ctx, strictkv.Position{}, strictkv.FollowOnce()))
+		},
+		"Watch": func() ([]byte, error) {
+			return changed(s.c.Watch(s.ctx, []byte("key"), strictkv.FollowOnce()))
+		},
+		"Tx.ReadItem": s.within(func(tx *strictkv.Tx) ([]byte, error) {
+			i, err := tx.ReadItem(s.c, []byte("key"))
+			return i.Value, err
+		}),
+		"Tx.ReadMulti": s.within(func(tx *strictkv.Tx) ([]byte, error) {
+			r := tx.ReadMulti(s.c.Key([]byte("key")))[0]
+			return r.Value, r.Err
+		}),
+		"Tx.Scan": s.within(func(tx *strictkv.Tx) ([]byte, error) {
+			return valueOf(tx.Scan(s.c, strictkv.Range{}))
+		}),
+		"Tx.Scan of a key just written": s.within(func(tx *strictkv.Tx) ([]byte, error) {
+			if err := tx.Write(s.c, []byte("key"), []byte("value")); err != nil {
+				return nil, err
+			}
+			v, err := valueOf(tx.Scan(s.c, strictkv.Range{}))
+			spoil(v)
+			if err == nil {
+				v, err = tx.Read(s.c, []byte("key"))
+			}
+			return v, err
+		}),
 		"Update": func() (v []byte, err error) {
 			return v, s.c.Update(s.ctx, []byte("key"), func(old []byte) ([]byte, error) {
 				v = append([]byte{}, old...)
@@ -263,6 +297,42 @@ func TestValuesAreCopies(t *testing.T) {
 		require.Equal(t, "value", string(v))
 		_ = append(v, "spoilt"...)
 	}
+}
+
+// within is a function that reads in a transaction.
+func (s *shop) within(read func(*strictkv.Tx) ([]byte, error)) func() ([]byte, error) {
+	return func() (v []byte, err error) {
+		return v, s.db.Tx(s.ctx, func(tx *strictkv.Tx) error {
+			v, err = read(tx)
+			return err
+		})
+	}
+}
+
+// valueOf is the value of "key" among items.
+func valueOf(items iter.Seq2[strictkv.Item, error]) (v []byte, err error) {
+	for i, err := range items {
+		if err != nil {
+			return nil, err
+		}
+		if string(i.Key) == "key" {
+			v = i.Value
+		}
+	}
+	return v, nil
+}
+
+// changed is the value of "key" among changes.
+func changed(changes iter.Seq2[strictkv.Change, error]) (v []byte, err error) {
+	for c, err := range changes {
+		if err != nil {
+			return nil, err
+		}
+		if string(c.Key) == "key" {
+			v = c.Value
+		}
+	}
+	return v, nil
 }
 
 // TestReadShared: it makes no copy, neither of what is in the key's object nor of what is one of

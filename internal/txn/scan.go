@@ -29,7 +29,8 @@ type ranges struct {
 	written []string
 }
 
-// Item is a key that a scan has come to. Its value is a copy.
+// Item is a key that a scan has come to. Its value, unless keys alone are wanted, is nobody's to
+// modify.
 type Item struct {
 	Name  string
 	Value []byte
@@ -163,7 +164,7 @@ func (s *scanning) step() (to Item, ok bool, err error) {
 		s.at = own
 		s.span.AddOwn(own)
 		e := tx.entryLocked(own)
-		return Item{own, s.copy(e.ownData()), e.about(), ""}, e.op == opPut, nil
+		return Item{own, e.ownData(), e.about(), ""}, e.op == opPut, nil
 	}
 	item := s.head
 	s.head, s.at = nil, item.Name
@@ -176,7 +177,7 @@ func (s *scanning) step() (to Item, ok bool, err error) {
 	if v := item.Value(); v.Kind == cell.Inline {
 		data = v.Data
 	}
-	to = Item{item.Name, s.copy(data), About{item.Writer(), item.Expires()}, item.Fixed()}
+	to = Item{item.Name, data, About{item.Writer(), item.Expires()}, item.Fixed()}
 	return to, item.PresentAt(tx.now), nil
 }
 
@@ -216,16 +217,6 @@ func (e *entry) ownData() []byte {
 		return e.upload.data
 	}
 	return e.data
-}
-
-// copy makes a value the user's.
-func (s *scanning) copy(data []byte) []byte {
-	if s.r.KeysOnly {
-		return nil
-	}
-	own := make([]byte, len(data))
-	copy(own, data)
-	return own
 }
 
 // valid reports whether what was read needs no validation, since all of it is known to have been

@@ -111,7 +111,7 @@ type nemesis struct {
 	history *history.Recorder
 	tellers []*teller
 	start   time.Time
-	totals  int // that were found to be right during the nemesis
+	totals  int // found to be right while the nemesis was at work
 }
 
 func (s *nemesis) run() {
