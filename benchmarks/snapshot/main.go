@@ -67,7 +67,7 @@ func program(args []string, out, log io.Writer) error {
 	f.IntVar(&s.rounds, "rounds", 5, "rounds that both take in turns")
 	f.DurationVar(&s.time, "time", 2*time.Second, "time of random reads in each round")
 	f.IntVar(&s.cold, "cold", 2000, "uncached reads in each round")
-	f.Int64Var(&s.cache, "cache", 0, "Pebble's cache, in bytes; 0 is twice the data")
+	f.Int64Var(&s.cache, "cache", 0, "Pebble's cache is twice the data, in bytes, but that at most; 0 is any")
 	f.BoolVar(&s.sorted, "sorted", false, "build from sorted input alone")
 	plots := f.String("plots", "", "put pictures into this folder")
 	to := report.Output{Table: out}
@@ -162,10 +162,11 @@ func counted(name string) int64 {
 
 // cached is the size of a cache.
 func (s settings) cached(r *records) int64 {
+	twice := 2 * int64(r.n) * entrySize
 	if s.cache > 0 {
-		return s.cache
+		return min(twice, s.cache)
 	}
-	return 2 * int64(r.n) * entrySize
+	return twice
 }
 
 func (s settings) round(e engine, dir string, r *records, seed uint64) (x row, err error) {
