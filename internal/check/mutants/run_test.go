@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -66,9 +68,10 @@ func newPlan(t *testing.T, root string, packages ...string) *plan {
 
 // suite is the tests of a package, with all mutants.
 type suite struct {
-	name  string // of the package's folder, below the plan's root
-	limit time.Duration
-	args  []string
+	name string        // of the package's folder, below the plan's root
+	part string        // which of its tests, if not all that are quick
+	most time.Duration // what it may take of a processor
+	args []string
 
 	folder, binary string
 }
@@ -79,7 +82,9 @@ func (p *plan) build(t *testing.T, suites ...suite) []suite {
 	dir := t.TempDir()
 	args := []string{"test", "-vet=off", "-c", "-overlay", p.overlay, "-o", dir + "/"}
 	for i, s := range suites {
-		args = append(args, "./"+s.name)
+		if !slices.Contains(args, "./"+s.name) {
+			args = append(args, "./"+s.name)
+		}
 		suites[i].folder = filepath.Join(p.root, s.name)
 		suites[i].binary = filepath.Join(dir, filepath.Base(suites[i].folder)+".test")
 		if s.name == "." { // the root of the module, whose folder may have any name
@@ -93,19 +98,31 @@ func (p *plan) build(t *testing.T, suites ...suite) []suite {
 	return suites
 }
 
-// kills reports whether the suite fails with the mutant, or does not end, and what it says.
+// Limits besides that of a processor: of a mutant that hangs without it, and of one that eats up
+// the memory.
+const (
+	clockMost  = 8          // by the clock, so many times of what it may take of a processor
+	memoryMost = 8 << 20    // KiB of addresses
+	tooLong    = "too long" // what is said of a suite that takes more by the clock
+	limitedTo  = `ulimit -S -t "$1"; ulimit -v "$2"; shift 2; exec "$@"`
+)
+
+// kills reports whether the suite fails with the mutant, or does not end, and what it says. What
+// it takes of a processor is limited, as the clock goes on while others work, too.
 func (s suite) kills(t *testing.T, id int) (yes bool, says string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), s.limit)
+	ctx, cancel := context.WithTimeout(t.Context(), clockMost*s.most)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.binary, s.args...)
+	args := []string{"-c", limitedTo, "sh", strconv.Itoa(int(s.most.Seconds())),
+		strconv.Itoa(memoryMost), s.binary}
+	cmd := exec.CommandContext(ctx, "sh", append(args, s.args...)...)
 	cmd.Dir = s.folder
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", environment, id))
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return true, "no end within " + s.limit.String()
+		return true, tooLong
 	case errors.As(err, &failed):
 		return true, string(out)
 	}

@@ -1,0 +1,76 @@
+package mutants
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// simulation is the first suite.
+const simulation = "internal/sim"
+
+// units are the packages whose tests are asked after the simulation: those of the engine, the
+// cheapest first, and what is above them.
+var units = []string{
+	"internal/commit", "internal/resolve", "internal/store", "internal/cleanup", "internal/sweep",
+	"internal/feed", "internal/txn", "internal/scan", ".", system,
+}
+
+const system = "internal/check/system"
+
+// slowTests are those of check/system that take nearly all of its time.
+const slowTests = "^(TestNothingGrowsInAnHour|TestStress|TestSweepIsAsFastAsItsRequests|" +
+	"TestNothingButLiveDataIsLeft|TestNemesis|TestBacklogOfUnlinkingIsBounded|" +
+	"TestScanTooManyKeys|TestChurn|TestScanUnderWrites|TestLoadKilled|" +
+	"TestSweepWhileOthersWork|TestInlineTable|TestScanOnEveryStore|TestMemoryOfLargeValues)$"
+
+// What a suite may take of a processor: some ten times of what it does take.
+const (
+	simulationMost = 12 * time.Second
+	unitsMost      = 40 * time.Second
+	slowMost       = 10 * time.Minute
+)
+
+// engine are the tests that mutants of the engine are given to, in that order.
+func engine() []suite {
+	all := []suite{{name: simulation, most: simulationMost, args: []string{"-test.cpu=1",
+		"-test.run=^TestSim$", "-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", *seeds)}}}
+	short := []string{"-test.failfast", "-test.short"}
+	for _, u := range units {
+		s := suite{name: u, most: unitsMost, args: short}
+		if u == system {
+			s.args = append(slices.Clone(short), "-test.skip="+slowTests)
+		}
+		all = append(all, s)
+	}
+	if *slow {
+		args := append(slices.Clone(short), "-test.run="+slowTests)
+		all = append(all, suite{name: system, part: "slow", most: slowMost, args: args})
+	}
+	wanted := regexp.MustCompile(*suites)
+	return slices.DeleteFunc(all, func(s suite) bool { return !wanted.MatchString(s.label()) })
+}
+
+// ordered has a package's own tests come before those of others.
+func ordered(all []suite, name string) []suite {
+	rank := func(s suite) int {
+		switch s.name {
+		case simulation:
+			return 0
+		case "internal/" + name:
+			return 1
+		}
+		return 2
+	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b suite) int { return rank(a) - rank(b) })
+	return all
+}
+
+// label names the suite in results.
+func (s suite) label() string {
+	return strings.TrimSpace(path.Base(s.name) + " " + s.part)
+}
