@@ -41,6 +41,7 @@ var (
 	only     = flag.String("mutants.only", "", "only those whose key matches the expression")
 	seeds    = flag.Int("mutants.seeds", 120, "schedules of the simulation for each")
 	suites   = flag.String("mutants.suites", "", "only suites whose label matches the expression")
+	share    = flag.Bool("mutants.share", false, "simulate what other tests kill, too")
 	slow     = flag.Bool("mutants.slow", false, "at the end, the slow tests of check/system, too")
 	workers  = flag.Int("mutants.workers", 1, "mutants at once")
 	record   = flag.String("mutants.record", "", "file of results: what is in it is not run again")
@@ -66,13 +67,18 @@ func TestMutants(t *testing.T) {
 	for _, name := range strings.Split(*packages, ",") {
 		chosen := p.chosen(name)
 		r.run(t, chosen, ordered(all, name))
+		tally := map[string]int{}
 		for _, m := range chosen {
-			by := r.killer(m, all)
-			fmt.Printf("%s: %s\n", m, by)
-			if by == survived && explained[m.key()] == "" {
+			by, failed := r.killer(m, all)
+			fmt.Printf("%s: %s %s\n", m, by, failed)
+			if by == survived && explained[m.key()] != "" {
+				by = "explained"
+			} else if by == survived {
 				t.Errorf("survived: %s", m)
 			}
+			tally[by]++
 		}
+		fmt.Println(name, len(chosen), tally)
 	}
 }
 

@@ -61,14 +61,14 @@ func (r *results) note(t *testing.T, m mutant, s suite, failed string) {
 	require.NoError(t, f.Close())
 }
 
-// killer is the suite that has killed a mutant, and what has failed there.
-func (r *results) killer(m mutant, suites []suite) string {
+// killer is the label of the suite that has killed a mutant, and what has failed there.
+func (r *results) killer(m mutant, suites []suite) (by, failed string) {
 	for _, s := range suites {
 		if failed := r.known[m.key()][s.label()]; failed != "" && failed != survived {
-			return s.label() + " " + failed
+			return s.label(), failed
 		}
 	}
-	return survived
+	return survived, ""
 }
 
 // run gives mutants to one suite after another, until one kills them. Those that took too long
@@ -77,7 +77,9 @@ func (r *results) run(t *testing.T, all []mutant, suites []suite) {
 	for i, s := range suites {
 		var left []mutant
 		for _, m := range all {
-			if r.killer(m, suites[:i+1]) == survived && r.known[m.key()][s.label()] == "" {
+			by, _ := r.killer(m, suites[:i])
+			asked := by == survived || *share && s.name == simulation
+			if asked && r.known[m.key()][s.label()] == "" {
 				left = append(left, m)
 			}
 		}

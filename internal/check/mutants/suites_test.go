@@ -54,13 +54,17 @@ func engine() []suite {
 	return slices.DeleteFunc(all, func(s suite) bool { return !wanted.MatchString(s.label()) })
 }
 
-// ordered has a package's own tests come before those of others.
+// ordered has those tests come first that were written for a package: most of them are cheap.
 func ordered(all []suite, name string) []suite {
+	own := "internal/" + name
+	if name == "commit" {
+		own = "internal/txn"
+	}
 	rank := func(s suite) int {
 		switch s.name {
-		case simulation:
+		case own:
 			return 0
-		case "internal/" + name:
+		case simulation:
 			return 1
 		}
 		return 2
