@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 )
 
 // simulation is the first suite.
@@ -27,20 +26,13 @@ const slowTests = "^(TestNothingGrowsInAnHour|TestStress|TestSweepIsAsFastAsItsR
 	"TestScanTooManyKeys|TestChurn|TestScanUnderWrites|TestLoadKilled|" +
 	"TestSweepWhileOthersWork|TestInlineTable|TestScanOnEveryStore|TestMemoryOfLargeValues)$"
 
-// What a suite may take of a processor: some ten times of what it does take.
-const (
-	simulationMost = 12 * time.Second
-	unitsMost      = 40 * time.Second
-	slowMost       = 10 * time.Minute
-)
-
 // engine are the tests that mutants of the engine are given to, in that order.
 func engine() []suite {
-	all := []suite{{name: simulation, most: simulationMost, args: []string{"-test.cpu=1",
+	all := []suite{{name: simulation, args: []string{"-test.cpu=1",
 		"-test.run=^TestSim$", "-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", *seeds)}}}
 	short := []string{"-test.failfast", "-test.short"}
 	for _, u := range units {
-		s := suite{name: u, most: unitsMost, args: short}
+		s := suite{name: u, args: short}
 		if u == system {
 			s.args = append(slices.Clone(short), "-test.skip="+slowTests)
 		}
@@ -48,7 +40,7 @@ func engine() []suite {
 	}
 	if *slow {
 		args := append(slices.Clone(short), "-test.run="+slowTests)
-		all = append(all, suite{name: system, part: "slow", most: slowMost, args: args})
+		all = append(all, suite{name: system, part: "slow", args: args})
 	}
 	wanted := regexp.MustCompile(*suites)
 	return slices.DeleteFunc(all, func(s suite) bool { return !wanted.MatchString(s.label()) })
