@@ -58,17 +58,13 @@ func (r *Resolver) helpOldest(ctx context.Context, rd Reading, f cell.Fold, dept
 	})
 }
 
-// oldest are the transactions that are to be helped: those of the oldest marks that would stay,
-// or if there are none, that of the intent that would leave one.
+// oldest are the transactions that are to be helped: those of the oldest marks that would stay.
 func oldest(c *cell.Cell, f cell.Fold, most int) []cell.Mark {
 	var old []cell.Mark
 	for _, m := range c.Marks {
 		if !f.Drops(m.Tx) && len(old) < most {
 			old = append(old, m)
 		}
-	}
-	if len(old) == 0 {
-		old = append(old, cell.Mark{Tx: c.Intent.Tx, Members: c.Intent.Members})
 	}
 	return old
 }

@@ -63,7 +63,8 @@ func (r *Resolver) foldOut(ctx context.Context, f folding, next func() step) err
 	return r.outrun(f.name, f.tries)
 }
 
-// tryFold replaces a final intent by its outcome. It also returns what it has sent.
+// tryFold replaces a final intent by its outcome. It also returns what it has sent, and why that
+// was not applied.
 func (r *Resolver) tryFold(
 	ctx context.Context, rd Reading, depth int,
 ) (store.Result, *store.Write, error) {
@@ -73,9 +74,6 @@ func (r *Resolver) tryFold(
 	}
 	w := r.st.Prepare(rd.Snapshot, cell.Resolve(rd.Cell, f))
 	res, _, err := r.Send(ctx, w)
-	if res != store.NotApplied && ctx.Err() == nil {
-		err = nil
-	}
 	return res, w, err
 }
 

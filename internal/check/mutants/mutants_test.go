@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,15 +20,14 @@ import (
 // be told from the original.
 func TestSample(t *testing.T) {
 	p := newPlan(t, "testdata", "sample")
-	s := p.build(t, suite{name: "sample", limit: time.Minute})[0]
+	s := p.build(t, suite{name: "sample"})[0]
+	s.measure(t)
 	var left []string
 	for _, m := range p.all {
 		if killed, _ := s.kills(t, m.id); !killed {
 			left = append(left, m.key())
 		}
 	}
-	killed, says := s.kills(t, 0)
-	require.False(t, killed, says)
 	assert.Equal(t, []string{"sample Tally.Add: drop t.check()"}, left)
 	t.Log(len(p.all), "mutants")
 }
@@ -39,20 +37,60 @@ var (
 	packages = flag.String("mutants.packages", "commit,resolve,store,scan", "those to mutate")
 	sampled  = flag.Int("mutants.sample", 0, "how many mutants of each package; 0 is all")
 	only     = flag.String("mutants.only", "", "only those whose key matches the expression")
-	seeds    = flag.Int("mutants.seeds", 400, "schedules of the simulation for each")
+	seeds    = flag.Int("mutants.seeds", 120, "schedules of the simulation for each")
+	suites   = flag.String("mutants.suites", "", "only suites whose label matches the expression")
+	share    = flag.Bool("mutants.share", false, "simulate what other tests kill, too")
+	slow     = flag.Bool("mutants.slow", false, "at the end, the slow tests of check/system, too")
+	workers  = flag.Int("mutants.workers", 1, "mutants at once")
 	record   = flag.String("mutants.record", "", "file of results: what is in it is not run again")
 )
 
-// Limits of what a mutant may take, in real time.
-const (
-	simulationMax = 5 * time.Minute
-	unitsMax      = 5 * time.Minute
-)
+// TestMutants runs the mutants of the engine, package by package: all under simulation, those
+// that survive it in the tests of a next package, and so on. It prints who has killed each; those
+// that survive all fail the test, but for those that the table explains.
+func TestMutants(t *testing.T) {
+	if !*run {
+		t.Skip("takes hours: set -mutants.run to run it")
+	}
+	p := mutated(t, *packages)
+	all := p.build(t, engine()...)
+	for i := range all {
+		all[i].measure(t)
+	}
+	r, explained := readResults(t), explanations(t)
+	for _, name := range strings.Split(*packages, ",") {
+		chosen := p.chosen(name)
+		r.run(t, chosen, ordered(all, name))
+		tally := map[string]int{}
+		for _, m := range chosen {
+			by, failed := r.killer(m, all)
+			fmt.Printf("%s: %s %s\n", m, by, failed)
+			if by == survived && explained[m.key()] != "" {
+				by = "explained"
+			} else if by == survived {
+				t.Errorf("survived: %s", m)
+			}
+			tally[by]++
+		}
+		fmt.Println(name, len(chosen), tally)
+	}
+}
 
-// units are the packages whose tests are asked after the simulation.
-var units = []string{
-	"internal/commit", "internal/resolve", "internal/store", "internal/scan", "internal/txn",
-	"internal/cleanup", "internal/sweep", "internal/feed", ".", "internal/check/system",
+// chosen are the mutants of a package that are to be run.
+func (p *plan) chosen(name string) []mutant {
+	wanted := regexp.MustCompile(*only)
+	var of []mutant
+	for _, m := range p.all {
+		if path.Base(path.Dir(m.file)) == name && wanted.MatchString(m.key()) {
+			of = append(of, m)
+		}
+	}
+	if *sampled > 0 {
+		r := rand.New(rand.NewPCG(1, 2))
+		r.Shuffle(len(of), func(i, k int) { of[i], of[k] = of[k], of[i] })
+		of = of[:min(*sampled, len(of))]
+	}
+	return of
 }
 
 // mutated are the packages as they are now, with their mutants.
@@ -62,111 +100,6 @@ func mutated(t *testing.T, names string) *plan {
 		folders = append(folders, "internal/"+name)
 	}
 	return newPlan(t, "../../..", folders...)
-}
-
-// TestMutants runs the mutants of the engine: first under simulation, and those that survive in
-// the tests of the packages. It prints those that survive all, but for those that the table
-// explains.
-func TestMutants(t *testing.T) {
-	if !*run {
-		t.Skip("takes hours: set -mutants.run to run it")
-	}
-	p := mutated(t, *packages)
-	suites := []suite{{name: "internal/sim", limit: simulationMax, args: []string{"-test.cpu=1",
-		"-test.run=^TestSim$", "-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", *seeds)}}}
-	for _, u := range units {
-		args := []string{"-test.failfast", "-test.short"}
-		suites = append(suites, suite{name: u, limit: unitsMax, args: args})
-	}
-	suites = p.build(t, suites...)
-	for _, s := range suites {
-		killed, says := s.kills(t, 0)
-		require.False(t, killed, "%s fails without any mutant:\n%s", s.name, says)
-	}
-	known, explained := results(t), explanations(t)
-	for _, m := range p.chosen() {
-		by, ran := known[m.key()]
-		if !ran {
-			by = killer(t, suites, m)
-			note(t, m, by)
-		}
-		fmt.Printf("%-12s %s\n", by, m)
-		if by == survived && explained[m.key()] == "" {
-			t.Errorf("survived: %s", m)
-		}
-	}
-}
-
-// survived stands for the suite that no test of has failed.
-const survived = "-"
-
-// killer is the suite that kills a mutant.
-func killer(t *testing.T, suites []suite, m mutant) string {
-	for _, s := range suites {
-		if killed, says := s.kills(t, m.id); killed {
-			return path.Base(s.name) + " " + first(says)
-		}
-	}
-	return survived
-}
-
-var failure = regexp.MustCompile(`schedule (\d+): |--- FAIL: (\S+)|no end within|(panic: .*)`)
-
-// first is what has failed first.
-func first(says string) string {
-	return strings.TrimSpace(failure.FindString(says))
-}
-
-// chosen are the mutants to run.
-func (p *plan) chosen() []mutant {
-	wanted := regexp.MustCompile(*only)
-	byPackage := map[string][]mutant{}
-	for _, m := range p.all {
-		if wanted.MatchString(m.key()) {
-			name := path.Base(path.Dir(m.file))
-			byPackage[name] = append(byPackage[name], m)
-		}
-	}
-	var all []mutant
-	for _, name := range strings.Split(*packages, ",") {
-		of := byPackage[name]
-		if *sampled > 0 {
-			r := rand.New(rand.NewPCG(1, 2))
-			r.Shuffle(len(of), func(i, k int) { of[i], of[k] = of[k], of[i] })
-			of = of[:min(*sampled, len(of))]
-		}
-		all = append(all, of...)
-	}
-	return all
-}
-
-// results are those of runs before.
-func results(t *testing.T) map[string]string {
-	known := map[string]string{}
-	if *record == "" {
-		return known
-	}
-	data, err := os.ReadFile(*record)
-	if os.IsNotExist(err) {
-		return known
-	}
-	require.NoError(t, err)
-	for line := range strings.Lines(string(data)) {
-		by, key, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		known[key] = by
-	}
-	return known
-}
-
-func note(t *testing.T, m mutant, by string) {
-	if *record == "" {
-		return
-	}
-	f, err := os.OpenFile(*record, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	require.NoError(t, err)
-	_, err = fmt.Fprintf(f, "%s\t%s\n", by, m.key())
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
 }
 
 // classes are why a mutant may survive.

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -66,9 +68,10 @@ func newPlan(t *testing.T, root string, packages ...string) *plan {
 
 // suite is the tests of a package, with all mutants.
 type suite struct {
-	name  string // of the package's folder, below the plan's root
-	limit time.Duration
-	args  []string
+	name string        // of the package's folder, below the plan's root
+	part string        // which of its tests, if not all that are quick
+	most time.Duration // what it may take of a processor; see measure
+	args []string
 
 	folder, binary string
 }
@@ -79,7 +82,9 @@ func (p *plan) build(t *testing.T, suites ...suite) []suite {
 	dir := t.TempDir()
 	args := []string{"test", "-vet=off", "-c", "-overlay", p.overlay, "-o", dir + "/"}
 	for i, s := range suites {
-		args = append(args, "./"+s.name)
+		if !slices.Contains(args, "./"+s.name) {
+			args = append(args, "./"+s.name)
+		}
 		suites[i].folder = filepath.Join(p.root, s.name)
 		suites[i].binary = filepath.Join(dir, filepath.Base(suites[i].folder)+".test")
 		if s.name == "." { // the root of the module, whose folder may have any name
@@ -93,22 +98,63 @@ func (p *plan) build(t *testing.T, suites ...suite) []suite {
 	return suites
 }
 
+// Limits of what a suite may take.
+const (
+	// timesMost is how often it may take what it takes of a processor without any mutant, and
+	// leastMost the least of that: the clock goes on while others work, too.
+	timesMost = 10
+	leastMost = 2 * time.Second
+	// clockMost is, by the clock, how often it may take that.
+	clockMost = 16
+	// memoryMost is of KiB of addresses.
+	memoryMost = 8 << 20
+)
+
+const (
+	// limited is a program of the shell, which limits what it runs.
+	limited = `ulimit -S -t "$1"; ulimit -v "$2"; shift 2; exec "$@"`
+	// tooLong is what is said of a suite that takes more by the clock.
+	tooLong = "too long"
+)
+
+// measure runs the suite without any mutant, and sets what it may take.
+func (s *suite) measure(t *testing.T) {
+	t.Helper()
+	s.most = unlimited
+	killed, says, took := s.try(t, 0)
+	require.False(t, killed, "%s fails without any mutant:\n%s", s.name, says)
+	s.most = max(timesMost*took, leastMost)
+	fmt.Printf("%s: takes %v, and may take %v\n", s.label(), took, s.most)
+}
+
+const unlimited = 10 * time.Minute
+
 // kills reports whether the suite fails with the mutant, or does not end, and what it says.
 func (s suite) kills(t *testing.T, id int) (yes bool, says string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), s.limit)
+	yes, says, _ = s.try(t, id)
+	return yes, says
+}
+
+// try is kills that also tells what was taken of a processor.
+func (s suite) try(t *testing.T, id int) (killed bool, says string, took time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), clockMost*s.most)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.binary, s.args...)
+	args := []string{"-c", limited, "sh", strconv.Itoa(int(s.most.Seconds())),
+		strconv.Itoa(memoryMost), s.binary}
+	cmd := exec.CommandContext(ctx, "sh", append(args, s.args...)...)
 	cmd.Dir = s.folder
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", environment, id))
 	out, err := cmd.CombinedOutput()
+	took = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	var failed *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return true, "no end within " + s.limit.String()
+		return true, tooLong, took
 	case errors.As(err, &failed):
-		return true, string(out)
+		return true, string(out), took
 	}
 	require.NoError(t, err)
-	return false, ""
+	return false, "", took
 }
