@@ -22,7 +22,10 @@ func TestMarksAreNoted(t *testing.T) {
 		"Read":   func(c *client) error { _, err := c.rs.Read(background, "=a"); return err },
 		"Fetch":  func(c *client) error { _, err := c.rs.Fetch(background, "=a"); return err },
 		"Shared": func(c *client) error { _, err := c.rs.Shared(background, "=a", 0); return err },
-		"Glance": func(c *client) error { _, _, err := c.rs.Glance(background, "=a", 0); return err },
+		"Glance": func(c *client) error {
+			_, _, err := c.rs.Glance(background, "=a", 0)
+			return err
+		},
 		"waiting": func(c *client) error {
 			c.w.Rival(60, cell.Pending, "=a", "=c").Place("=a")
 			go func() {

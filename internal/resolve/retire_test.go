@@ -12,87 +12,65 @@ import (
 	"github.com/strictkv/strictkv/internal/cell"
 )
 
+// retiring is what an attempt of the handle's own has left in =a, and what Retire makes of it.
+type retiring struct {
+	name   string
+	mode   cell.Mode
+	placed []string // where its intents have landed
+	// see is what the handle has seen, and what happens meanwhile.
+	see        func(c *client)
+	old        bool
+	value      string
+	gets, puts int
+}
+
 // What an attempt of the handle's own has left in a cell is folded by what the attempt has come to;
 // one that is undecided is killed for that. What is remembered of the cell is believed if it may be
 // new: then it costs one write.
 func TestRetire(t *testing.T) {
-	type want struct {
-		value     string
-		gets, put int
+	const s, p = cell.Staged, cell.Pending
+	a, both := []string{"=a"}, []string{"=a", "=b"}
+	nothing := func(*client) {}
+	fold := func(c *client) { c.w.Fold("=a") }
+	read := func(c *client) { c.read("=a") }
+	commit := func(c *client) {
+		in := c.w.Rival(50, s, both...).Intent
+		c.rs.Committed(id(50), in.Members)
 	}
-	value := func(w *world) string {
-		c, _ := w.Cell("=a")
-		require.Nil(w.T, c.Intent)
-		return string(c.Value.Data)
+	all := func(does ...func(*client)) func(*client) {
+		return func(c *client) {
+			for _, do := range does {
+				do(c)
+			}
+		}
 	}
-	for _, x := range []struct {
-		name string
-		mode cell.Mode
-		at   []string // where its intents have landed
-		// before happens first; see is what the handle knows then.
-		before func(w *world)
-		see    func(c *client)
-		old    bool
-		want   want
-	}{
-		{"committed, and known to be", cell.Staged, []string{"=a", "=b"}, nil, func(c *client) {
-			c.read("=a")
-			c.rs.Committed(id(50), cell.Members{})
-		}, false, want{"new", 0, 1}},
-		{"committed, what is known is old", cell.Staged, []string{"=a", "=b"}, nil,
-			func(c *client) {
-				c.read("=a")
-				c.rs.Committed(id(50), cell.Members{})
-			}, true, want{"new", 1, 1}},
-		{"committed, which it finds out", cell.Staged, []string{"=a", "=b"}, nil, nil, false,
-			want{"new", 2, 1}},
-		{"dead, and known to be", cell.Staged, []string{"=a"}, nil, func(c *client) {
-			c.read("=a")
-			c.rs.Dead(id(50))
-		}, false, want{"v", 0, 1}},
-		{"undecided, staged: by a fence, and a fold", cell.Staged, []string{"=a"}, nil, nil, false,
-			want{"v", 2, 2}},
-		{"undecided, pending: the intent is dropped", cell.Pending, []string{"=a"}, nil, nil, false,
-			want{"v", 2, 1}},
-		{"somebody has folded it", cell.Staged, []string{"=a", "=b"},
-			func(w *world) { w.Fold("=a") }, nil, false, want{"new", 1, 0}},
-		{"somebody has folded it, since it was read", cell.Staged, []string{"=a", "=b"}, nil,
-			func(c *client) {
-				c.read("=a")
-				c.rs.Committed(id(50), cell.Members{})
-				c.w.Fold("=a")
-			}, false, want{"new", 1, 1}},
-		{"it was seen without the intent, before that was known to be final", cell.Staged,
-			[]string{"=a", "=b"}, nil, func(c *client) {
-				rd := c.read("=a")
-				c.w.Fold("=a")
-				c.read("=a")
-				c.rs.Committed(id(50), rd.Cell.Intent.Members)
-			}, false, want{"new", 1, 0}},
-		{"it was seen without the intent since", cell.Staged, []string{"=a", "=b"}, nil,
-			func(c *client) {
-				rd := c.read("=a")
-				c.rs.Committed(id(50), rd.Cell.Intent.Members)
-				c.w.Fold("=a")
-				c.read("=a")
-			}, false, want{"new", 0, 0}},
+	for _, x := range []retiring{
+		{"committed, and known to be", s, both, all(read, commit), false, "new", 0, 1},
+		{"committed, what is known is old", s, both, all(read, commit), true, "new", 1, 1},
+		{"committed, which it finds out", s, both, nothing, false, "new", 2, 1},
+		{"dead, and known to be", s, a,
+			all(read, func(c *client) { c.rs.Dead(id(50)) }), false, "v", 0, 1},
+		{"undecided, staged: a fence, and a fold", s, a, nothing, false, "v", 2, 2},
+		{"undecided, pending: the intent is dropped", p, a, nothing, false, "v", 2, 1},
+		{"somebody has folded it", s, both, fold, false, "new", 1, 0},
+		{"somebody has, since it was read", s, both, all(read, commit, fold), false, "new", 1, 1},
+		{"it was seen without, before that was known to be final", s, both,
+			all(read, fold, read, commit), false, "new", 1, 0},
+		{"it was seen without since", s, both, all(read, commit, fold, read), false, "new", 0, 0},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.Value(1, "=a", "=b")
-				w.Rival(50, x.mode, "=a", "=b").Place(x.at...)
-				if x.before != nil {
-					x.before(w)
-				}
+				w.Value(1, both...)
+				w.Rival(50, x.mode, both...).Place(x.placed...)
 				c := w.client()
-				if x.see != nil {
-					x.see(c)
-				}
+				x.see(c)
 				c.Forget()
 				require.NoError(t, c.rs.Retire(background, "=a", id(50), x.old))
-				assert.Equal(t, x.want.value, value(w))
-				assert.Equal(t, x.want.gets, c.requests(faulty.Get), "reads")
-				assert.Equal(t, x.want.put, c.requests(faulty.Put), "writes")
+				got, _ := w.Cell("=a")
+				assert.Nil(t, got.Intent)
+				assert.Equal(t, x.value, string(got.Value.Data))
+				assert.Equal(t, x.gets, c.requests(faulty.Get), "reads")
+				assert.Equal(t, x.puts, c.requests(faulty.Put), "writes")
 			})
 		})
 	}

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -10,6 +11,7 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/store"
 )
 
@@ -77,4 +79,87 @@ func TestARefusalTellsNoTime(t *testing.T) {
 			assert.Zero(t, st.Clock(), "nothing is due")
 		})
 	}
+}
+
+// Of two instants the earlier one is that by each clock that is known: an attempt is over before
+// the oldest of the values that it links may be garbage.
+func TestEarlierMoment(t *testing.T) {
+	at := func(s int64) time.Time {
+		if s == 0 {
+			return time.Time{}
+		}
+		return time.Unix(s, 0)
+	}
+	for _, x := range []struct{ a, b, want [2]int64 }{
+		{[2]int64{5, 50}, [2]int64{7, 70}, [2]int64{5, 50}},
+		{[2]int64{5, 70}, [2]int64{7, 50}, [2]int64{5, 50}},
+		{[2]int64{5, 50}, [2]int64{7, 0}, [2]int64{5, 50}},
+		{[2]int64{5, 0}, [2]int64{7, 0}, [2]int64{5, 0}},
+	} {
+		a := store.Moment{Here: at(x.a[0]), There: at(x.a[1])}
+		b := store.Moment{Here: at(x.b[0]), There: at(x.b[1])}
+		want := store.Moment{Here: at(x.want[0]), There: at(x.want[1])}
+		assert.Equal(t, want, a.Earlier(b), x)
+		assert.Equal(t, want, b.Earlier(a), x)
+	}
+}
+
+// How much time has passed is told by the clock that says most. What was read is as fresh as the
+// process's says, as long as the clocks agree; what is due soon may be so while an attempt lasts.
+func TestAges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leap := time.Duration(0)
+		clock := func() time.Time { return time.Now().Add(leap) }
+		st, _ := open(t, memory.New(memory.WithClock(clock)))
+		begun := st.Moment()
+		time.Sleep(time.Minute)
+		assert.Equal(t, time.Minute, st.Age(begun), "by the process's")
+		assert.True(t, st.Fresh(begun.Here, time.Now(), time.Minute))
+		assert.False(t, st.Fresh(begun.Here, time.Now(), time.Minute-1))
+		leap = time.Hour
+		_, err := st.Read(background, "=a")
+		require.NoError(t, err)
+		assert.Greater(t, st.Age(begun), 59*time.Minute, "by the store's")
+		assert.Equal(t, time.Minute, st.Age(store.Moment{Here: begun.Here}), "which is not known")
+		assert.False(t, st.Fresh(begun.Here, time.Now(), time.Hour), "the clocks disagree")
+
+		soon := st.Clock() + int64(store.AttemptMax)
+		assert.True(t, st.Soon(soon))
+		assert.False(t, st.Soon(soon+1))
+	})
+}
+
+// What buries an object says that anything may have happened there before: so many have written
+// it that nobody can be sure of not being among them.
+func TestBury(t *testing.T) {
+	st, _ := open(t, memory.New())
+	require.NoError(t, st.Keep(background, "=a", []byte("no cell")))
+	o, err := st.Raw(background, "=a")
+	require.NoError(t, err)
+	for v, want := range map[backend.Version]store.Result{
+		"x": store.Refused, o.Version: store.Applied,
+	} {
+		res, err := st.Bury(background, "=a", v)
+		assert.Equal(t, want, res)
+		assert.Equal(t, want == store.Applied, err == nil)
+	}
+	s, err := st.Fetch(background, "=a")
+	require.NoError(t, err)
+	assert.Equal(t, cell.Value{}, s.Cell.Value)
+	assert.Len(t, s.Cell.Recent, cell.RecentMax)
+	assert.Equal(t, s.Cell.Recent[0], s.Cell.Writer)
+	assert.False(t, s.Cell.Writer.IsZero())
+}
+
+// A copy is there, or another object is: what was kept is not replaced.
+func TestKeep(t *testing.T) {
+	st, _ := open(t, memory.New())
+	_, err := st.Raw(background, "copy")
+	require.ErrorIs(t, err, store.ErrMissing)
+	require.NoError(t, st.Keep(background, "copy", []byte("this")))
+	require.NoError(t, st.Keep(background, "copy", []byte("this")), "once more")
+	require.ErrorIs(t, st.Keep(background, "copy", []byte("that")), backend.ErrInvalid)
+	o, err := st.Raw(background, "copy")
+	require.NoError(t, err)
+	assert.Equal(t, "this", string(o.Data))
 }

@@ -292,3 +292,30 @@ func TestWeakReadsAfterAStandstill(t *testing.T) {
 		assert.Equal(t, "new", weak())
 	})
 }
+
+// What a cell held before an intent in it says nothing of how it is within a staleness, unless the
+// intent is known to be undecided or final, or a lock: it may have committed long ago.
+func TestWeakReadOfACellWithAnIntent(t *testing.T) {
+	for action, want := range map[cell.Action]string{cell.Put: "rival", cell.Lock: "v"} {
+		inWorld(t, func(w *world) {
+			w.Value(1, "=a", "=b")
+			r := w.Rival(50, cell.Pending, "=b", "=a")
+			r.Intent.Value = inline("rival")
+			if r.Intent.Action = action; action == cell.Lock {
+				r.Intent.Value = cell.Value{}
+			}
+			r.Place("=a", "=b")
+			held, _ := w.Cell("=b")
+			w.Put("=b", cell.Commit(held, id(50), cell.Fold{}))
+			pass(5 * time.Minute)
+			h := w.handle()
+			_, err := h.rs.Read(context.Background(), "=a") // now it is cached
+			require.NoError(t, err)
+			h.Forget()
+			v, _, err := h.engine.Read(context.Background(), "=a", time.Minute)
+			require.NoError(t, err)
+			assert.Equal(t, want, string(v))
+			assert.Equal(t, action == cell.Lock, len(h.Sent("", "")) == 0, "asks the store")
+		})
+	}
+}

@@ -60,7 +60,7 @@ func TestMutants(t *testing.T) {
 	r, explained := readResults(t), explanations(t)
 	for _, name := range strings.Split(*packages, ",") {
 		chosen := p.chosen(name)
-		r.run(t, chosen, ordered(all, name))
+		r.run(t, chosen, p.ordered(t, all, name))
 		tally := map[string]int{}
 		for _, m := range chosen {
 			by, failed := r.killer(m, all)

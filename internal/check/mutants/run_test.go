@@ -105,7 +105,7 @@ const (
 	timesMost = 10
 	leastMost = 2 * time.Second
 	// clockMost is, by the clock, how often it may take that.
-	clockMost = 16
+	clockMost = 60
 	// memoryMost is of KiB of addresses.
 	memoryMost = 8 << 20
 )

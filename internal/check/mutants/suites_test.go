@@ -2,10 +2,14 @@ package mutants
 
 import (
 	"fmt"
+	"os/exec"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // simulation is the first suite.
@@ -47,7 +51,8 @@ func engine() []suite {
 }
 
 // ordered has those tests come first that were written for a package: most of them are cheap.
-func ordered(all []suite, name string) []suite {
+// Those that do not have it among what they are built of are left out.
+func (p *plan) ordered(t *testing.T, all []suite, name string) []suite {
 	own := "internal/" + name
 	if name == "commit" {
 		own = "internal/txn"
@@ -61,7 +66,13 @@ func ordered(all []suite, name string) []suite {
 		}
 		return 2
 	}
-	all = slices.Clone(all)
+	all = slices.DeleteFunc(slices.Clone(all), func(s suite) bool {
+		cmd := exec.Command("go", "list", "-deps", "-test", "./"+s.name)
+		cmd.Dir = p.root
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		return !strings.Contains(string(out), "/internal/"+name+"\n")
+	})
 	slices.SortStableFunc(all, func(a, b suite) int { return rank(a) - rank(b) })
 	return all
 }
