@@ -89,6 +89,9 @@ func operations() []operation {
 		{"Tx.ReadMulti", false, true, of(func(tx *strictkv.Tx, x target) error {
 			return tx.ReadMulti(strictkv.Key{Collection: x.c, Key: x.key})[0].Err
 		})},
+		{"Tx.ReadMultiMax", false, true, of(func(tx *strictkv.Tx, x target) error {
+			return tx.ReadMultiMax(1, strictkv.Key{Collection: x.c, Key: x.key})[0].Err
+		})},
 		{"Tx.Write", true, true, of(func(tx *strictkv.Tx, x target) error {
 			return tx.Write(x.c, x.key, x.value)
 		})},
@@ -431,6 +434,9 @@ var txCalls = map[string]func(tx *strictkv.Tx, c *strictkv.Collection) error{
 	"ReadMulti": func(tx *strictkv.Tx, c *strictkv.Collection) error {
 		r := tx.ReadMulti(c.Key([]byte("key")), c.Key([]byte("key")))
 		return errors.Join(r[0].Err, r[1].Err)
+	},
+	"ReadMultiMax": func(tx *strictkv.Tx, c *strictkv.Collection) error {
+		return tx.ReadMultiMax(1000, c.Key([]byte("key")))[0].Err
 	},
 	"Write": func(tx *strictkv.Tx, c *strictkv.Collection) error {
 		return tx.Write(c, []byte("key"), nil)

@@ -16,6 +16,8 @@ var (
 	// ErrNotFound: the key has no value. It does not fail the transaction. It is
 	// backend.ErrNotFound.
 	ErrNotFound = backend.ErrNotFound
+	// ErrNoRoom: Tx.ReadMultiMax has left a value out. It does not fail the transaction.
+	ErrNoRoom = txn.ErrNoRoom
 	// ErrExists: Insert of a key that has a value. It does not fail the transaction.
 	ErrExists = txn.ErrExists
 	// ErrReadOnly: a write in a View, or by a handle that was opened ReadOnly. Don't retry.

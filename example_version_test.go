@@ -244,3 +244,22 @@ func ExampleExpireAt() {
 	login("over", time.Now().Add(time.Hour)) // there is none
 	// Output: <nil> true
 }
+
+func ExampleTx_ReadMultiMax() {
+	db := openExample()
+	defer db.Close(ctx)
+	c := db.Collection([]byte("c"))
+	must(c.Write(ctx, []byte("a"), make([]byte, 1000)))
+	must(c.Write(ctx, []byte("b"), make([]byte, 1000)))
+	must(db.View(ctx, func(tx *strictkv.Tx) error {
+		left := 0
+		for _, r := range tx.ReadMultiMax(1500, c.Key([]byte("a")), c.Key([]byte("b"))) {
+			if errors.Is(r.Err, strictkv.ErrNoRoom) {
+				left++
+			}
+		}
+		fmt.Println(left, "left out")
+		return nil
+	}))
+	// Output: 1 left out
+}

@@ -185,14 +185,23 @@ type Result struct {
 
 // ReadMulti reads keys in parallel. The results have the order of the keys. An error of one
 // key is in its own result alone; unless it is ErrNotFound, the transaction fails with it.
-func (tx *Tx) ReadMulti(keys ...Key) []Result {
+func (tx *Tx) ReadMulti(keys ...Key) []Result { return tx.readMulti(nil, keys) }
+
+// ReadMultiMax is ReadMulti of values that come to so many bytes at most, so that memory stays
+// bounded where values may be large. Once one was too much it asks for no more of them. What it has
+// left out has ErrNoRoom as its result, which does not fail the transaction: call it again, or Read.
+func (tx *Tx) ReadMultiMax(bytes int, keys ...Key) []Result {
+	return tx.readMulti(txn.NewRoom(bytes), keys)
+}
+
+func (tx *Tx) readMulti(room *txn.Room, keys []Key) []Result {
 	results := make([]Result, len(keys))
 	names := make([]string, len(keys))
 	values, errs := make([][]byte, len(keys)), make([]error, len(keys))
 	for i, k := range keys {
 		names[i], errs[i] = tx.name(k.Collection, k.Key)
 	}
-	tx.tx.ReadMulti(names, values, errs)
+	tx.tx.ReadMulti(names, values, errs, room)
 	for i := range results {
 		if errs[i] != nil {
 			results[i].Err = fmt.Errorf("read %q: %w", keys[i].Key, public(errs[i]))

@@ -233,7 +233,7 @@ func TestReadsWaitAtOnce(t *testing.T) {
 				leave()
 			}
 			errs := make([]error, len(keys))
-			tx.ReadMulti(keys, make([][]byte, len(keys)), errs)
+			tx.ReadMulti(keys, make([][]byte, len(keys)), errs, nil)
 			return errors.Join(errs...)
 		}},
 		{"when they are validated", func(tx *txn.Tx, runs int, leave func()) error {

@@ -261,6 +261,7 @@ func (e *Engine) Remove(ctx context.Context, name string) (had bool, err error) 
 
 // The errors of transactions. The root package documents them.
 var (
+	ErrNoRoom   = errors.New("no room for the value beside the others")
 	ErrExists   = errors.New("key exists")
 	ErrReadOnly = store.ErrReadOnly
 	ErrAborted  = errors.New("transaction aborted")

@@ -21,7 +21,7 @@ import (
 func multi(names ...string) func(tx *txn.Tx) error {
 	return func(tx *txn.Tx) error {
 		errs := make([]error, len(names))
-		tx.ReadMulti(names, make([][]byte, len(names)), errs)
+		tx.ReadMulti(names, make([][]byte, len(names)), errs, nil)
 		return errors.Join(errs...)
 	}
 }

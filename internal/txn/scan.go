@@ -260,9 +260,9 @@ func (t *txn) snapshotAll(tx *Tx, reads []*commit.Read) bool {
 }
 
 // ReadMulti reads keys in parallel, into values and errs. A key that has an error there is
-// passed over. What one of them fails with, the others do not: the transaction does, when
-// all have been read.
-func (tx *Tx) ReadMulti(names []string, values [][]byte, errs []error) {
+// passed over, and one whose value has no room is left out, with ErrNoRoom. What one of them
+// fails with, the others do not: the transaction does, when all have been read.
+func (tx *Tx) ReadMulti(names []string, values [][]byte, errs []error, room *Room) {
 	var missing []int
 	var bad error
 	for i, name := range names {
@@ -271,16 +271,20 @@ func (tx *Tx) ReadMulti(names []string, values [][]byte, errs []error) {
 			bad = cmp.Or(bad, errs[i])
 		} else if values[i], known, errs[i] = tx.readLocal(name); !known {
 			missing = append(missing, i)
+		} else if !room.take(len(values[i])) {
+			values[i], errs[i] = nil, ErrNoRoom
 		}
 	}
-	tx.readMissing(names, missing, values, errs)
+	tx.readMissing(names, missing, values, errs, room)
 	if bad != nil {
 		_ = tx.Fail(bad)
 	}
 }
 
 // readMissing reads those of the keys that need a request.
-func (tx *Tx) readMissing(names []string, missing []int, values [][]byte, errs []error) {
+func (tx *Tx) readMissing(
+	names []string, missing []int, values [][]byte, errs []error, room *Room,
+) {
 	first := make(map[string]int, len(missing))
 	again := slices.Clone(missing) // keys that are missing twice
 	missing = slices.DeleteFunc(missing, func(i int) bool {
@@ -293,14 +297,19 @@ func (tx *Tx) readMissing(names []string, missing []int, values [][]byte, errs [
 	failed := make([]bool, len(missing))
 	_ = tx.t.e.st.Wave(len(missing), func(j int) error {
 		i := missing[j]
-		values[i], failed[j], errs[i] = tx.readStore(names[i])
+		values[i], failed[j], errs[i] = tx.readStore(names[i], room)
 		return nil
 	})
 	if j := slices.Index(failed, true); j >= 0 {
 		_ = tx.fail(errs[missing[j]])
 	}
 	for _, i := range again {
-		if j := first[names[i]]; j != i {
+		j := first[names[i]]
+		switch {
+		case j == i:
+		case errs[j] == nil && !room.take(len(values[j])):
+			errs[i] = ErrNoRoom
+		default:
 			values[i], errs[i] = slices.Clone(values[j]), errs[j]
 		}
 	}

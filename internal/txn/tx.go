@@ -103,7 +103,7 @@ func (tx *Tx) Read(name string) ([]byte, error) {
 	if known {
 		return v, err
 	}
-	v, failed, err := tx.readStore(name)
+	v, failed, err := tx.readStore(name, nil)
 	if failed {
 		err = tx.fail(err)
 	}
@@ -122,8 +122,12 @@ func (tx *Tx) readLocal(name string) (v []byte, known bool, err error) {
 }
 
 // readStore reads a key by a request for its cell, or for its external value, or both. If
-// the store has failed, the transaction must fail with the error.
-func (tx *Tx) readStore(name string) (v []byte, failed bool, err error) {
+// the store has failed, the transaction must fail with the error. A value that has no room is not
+// fetched, or not returned.
+func (tx *Tx) readStore(name string, room *Room) (v []byte, failed bool, err error) {
+	if room.full() {
+		return nil, false, ErrNoRoom
+	}
 	tx.t.e.stats.Misses.Add(1)
 	e, failed, err := tx.request(name, seen)
 	if err != nil {
@@ -133,7 +137,14 @@ func (tx *Tx) readStore(name string) (v []byte, failed bool, err error) {
 	v, known, err := tx.bytesLocked(e)
 	value := e.value
 	tx.mu.Unlock()
+	size := len(v)
 	if !known {
+		size = int(value.Size)
+	}
+	switch {
+	case !room.take(size):
+		return nil, false, ErrNoRoom
+	case !known:
 		return tx.download(e, value)
 	}
 	return v, false, err

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"io"
 	"net"
@@ -158,6 +159,49 @@ func TestMemoryMax(t *testing.T) {
 	assert.Equal(t, "-OOM not done: too much is in flight at the server", c.Receive())
 	assert.Contains(t, c.Do("EXEC"), "-EXECABORT")
 	inFlight(func(n int64) bool { return n == 0 })
+}
+
+// TestReadsBounded is of values which come to more than there is room for, when one command, one
+// transaction or one pipeline wants them: no more are asked for than a wave of reads may bring, and
+// nothing stays reserved.
+func TestReadsBounded(t *testing.T) {
+	const size, count, wave = 1 << 20, 60, 16 << 20
+	db, err := strictkv.Open(t.Context(), "test", memory.New(), strictkv.WithInlineMax(1000),
+		strictkv.WithCacheSize(0))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, db.Close(context.WithoutCancel(t.Context()))) })
+	s := redistest.Serve(t, db, redis.Options{MemoryMax: wave + 4*size})
+	c := s.Dial(t)
+	names, gets, long := "", []string{"MULTI"}, strings.Repeat("x", size)
+	for i := range count {
+		name := " k" + strconv.Itoa(i)
+		c.SendArgs("SET", name[1:], long)
+		assert.Equal(t, "OK", c.Receive())
+		names += name
+		gets = append(gets, "GET"+name)
+	}
+	const oom = "-OOM not done: too much is in flight at the server"
+	before := db.Stats()
+	c.Expect("MGET"+names, oom)
+	c.Send(append(gets, "EXEC")...)
+	for range gets {
+		c.Receive()
+	}
+	assert.Equal(t, oom, c.Receive())
+	read := db.Stats().Sub(before).BytesRead
+	assert.LessOrEqual(t, read, int64(2*(2*wave+count*1000)), "two waves each")
+
+	c.Send(gets[1:]...) // goes on when the first replies are sent
+	for range count {
+		assert.Len(t, c.Receive(), size+2)
+	}
+	for i := range 30 {
+		c.SendArgs("HSET", "h", strconv.Itoa(i), long)
+		assert.Equal(t, "1", c.Receive())
+	}
+	c.Expect("HGETALL h", oom, "HVALS h", oom, "HLEN h", "30", "PING", "PONG")
+	require.Eventually(t, func() bool { return s.Stats().MemoryInFlight == 0 },
+		time.Minute, time.Millisecond)
 }
 
 // TestLongAfterDamaged has commands that share a transaction run one by one, for one of them is to

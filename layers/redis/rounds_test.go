@@ -19,6 +19,7 @@ import (
 	"github.com/strictkv/strictkv/backend/simulated"
 	"github.com/strictkv/strictkv/internal/seam"
 	"github.com/strictkv/strictkv/layers/redis"
+	"github.com/strictkv/strictkv/layers/redis/internal/redistest"
 )
 
 // pipes is a listener within a process, as virtual time needs it.
@@ -166,6 +167,37 @@ func TestTimes(t *testing.T) {
 			require.NoError(t, c.Close())
 		}
 	})
+}
+
+// TestInfo: INFO looks at the databases that are there, not at 16, and ends in time.
+func TestInfo(t *testing.T) {
+	info := func(t *testing.T, o redis.Options, before string) (reply string, took time.Duration) {
+		slow(t, o, func(t *testing.T, dial func() net.Conn) {
+			c := dial()
+			r := redistest.NewReplies(c)
+			send := func(command string) (reply string) {
+				_, err := io.WriteString(c, command+"\r\n")
+				require.NoError(t, err)
+				reply, err = r.Next()
+				require.NoError(t, err)
+				return reply
+			}
+			if before != "" {
+				assert.Equal(t, "OK", send(before))
+			}
+			began := time.Now()
+			reply = send("INFO keyspace")
+			took = time.Since(began)
+			require.NoError(t, c.Close())
+		})
+		return reply, took
+	}
+	reply, took := info(t, redis.Options{}, "SET a 1")
+	assert.Contains(t, reply, "db0:keys=1,")
+	assert.LessOrEqual(t, took, 4*time.Second)
+	reply, took = info(t, redis.Options{CommandTimeout: 500 * time.Millisecond}, "")
+	assert.Contains(t, reply, "-TIMEOUT")
+	assert.Less(t, took, 2*time.Second)
 }
 
 // TestResetLate gives a client that RESET has put out as long to be let in as one that comes.

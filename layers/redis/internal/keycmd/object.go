@@ -17,6 +17,11 @@ var encodings = map[keys.Kind][2]string{ // small, large
 	keys.SortedSet: {"listpack", "skiplist"},
 }
 
+// errNoFrequency is what Redis replies, too, but under a policy that counts.
+const errNoFrequency = resp.Error("ERR An LFU maxmemory policy is not selected, access frequency " +
+	"not tracked. Please note that when switching between policies at runtime LRU and LFU data " +
+	"will take some time to adjust.")
+
 func object(c *command.Call) error {
 	sub := strings.ToLower(string(c.Args[1]))
 	switch sub {
@@ -38,6 +43,8 @@ func object(c *command.Call) error {
 		c.Out.String(encoding(&e))
 	case sub == "refcount":
 		c.Out.Int(1)
+	case sub == "freq":
+		return errNoFrequency
 	default: // nobody remembers when a key was last read
 		c.Out.Int(0)
 	}

@@ -6,8 +6,13 @@ import (
 	"sync"
 )
 
-// CursorsMax is how many iterations a server remembers: the one that was used longest ago goes.
-const CursorsMax = 16 << 10
+// Limits of the iterations that a server remembers: those that were used longest ago go.
+const (
+	// CursorsMax is how many there are.
+	CursorsMax = 16 << 10
+	// CursorBytesMax is how many bytes their places have: those of long members count.
+	CursorBytesMax = 16 << 20
+)
 
 // Cursors are the places that iterations have come to. Clients know them by numbers, as the
 // protocol has it, which is too little for a key. They are one server's.
@@ -15,6 +20,7 @@ type Cursors struct {
 	mu     sync.Mutex // guards all below
 	places map[uint64]*list.Element
 	used   list.List // of cursorAt, the latest first
+	bytes  int       // of their places
 }
 
 type cursorAt struct {
@@ -35,9 +41,11 @@ func (c *Cursors) Keep(place string) uint64 {
 		number = rand.Uint64N(1<<53-1) + 1
 	}
 	c.places[number] = c.used.PushFront(cursorAt{number, place})
-	if c.used.Len() > CursorsMax {
-		last := c.used.Back()
-		delete(c.places, c.used.Remove(last).(cursorAt).number)
+	c.bytes += len(place)
+	for c.used.Len() > CursorsMax || c.bytes > CursorBytesMax {
+		last := c.used.Remove(c.used.Back()).(cursorAt)
+		delete(c.places, last.number)
+		c.bytes -= len(last.place)
 	}
 	return number
 }

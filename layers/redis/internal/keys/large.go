@@ -55,6 +55,19 @@ func (t *Tx) Grows(writes int) bool {
 	return true
 }
 
+// MovesMax is how many elements one transaction moves from the bodies of values to where large
+// ones have them. A transaction can write these besides WritesMax others; and the fewer keys one
+// writes, the less do their cells note of it.
+const MovesMax = 64
+
+// Moves returns how many of n elements may be moved now: what the transaction has not moved yet of
+// MovesMax. They count as moved.
+func (t *Tx) Moves(n int) int {
+	n = min(n, MovesMax-*t.moved)
+	*t.moved += n
+	return n
+}
+
 // own notes whose the elements are.
 func (t *Tx) own(e *Entry, name []byte) error {
 	key, _ := store(name)
@@ -115,7 +128,10 @@ func (x *Elements) ReadMulti(names [][]byte) ([][]byte, error) {
 		}
 	}
 	values := make([][]byte, len(names))
-	results := x.t.tx.ReadMulti(keys...)
+	results, err := x.t.readAll(keys)
+	if err != nil {
+		return nil, err
+	}
 	for i := range names {
 		r := results[at[i]]
 		switch {
@@ -200,6 +216,10 @@ func (x *Elements) scan(r strictkv.Range) iter.Seq2[Element, error] {
 			if item.Key[0] == ownerName {
 				continue
 			}
+			if err := x.t.keeps(len(item.Value)); err != nil {
+				yield(Element{}, err)
+				return
+			}
 			e := Element{item.Key, item.Value}
 			if !plain(item.Key) {
 				if e.Name, e.Value, err = cutName(item.Value); err != nil {
@@ -220,4 +240,19 @@ func (x *Elements) Empty() (bool, error) {
 		return false, err
 	}
 	return true, nil
+}
+
+// Range yields the elements within a range of names, in their order. It is for names that all stand
+// for themselves: with 1 to 256 bytes, the first of them above 1.
+func (x *Elements) Range(r strictkv.Range) iter.Seq2[Element, error] {
+	return func(yield func(Element, error) bool) {
+		for item, err := range x.t.tx.Scan(x.in, r) {
+			if err == nil {
+				err = x.t.keeps(len(item.Value))
+			}
+			if !yield(Element{item.Key, item.Value}, err) || err != nil {
+				return
+			}
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package keys
 
 import (
+	"context"
+	"slices"
 	"strconv"
 
 	"github.com/strictkv/strictkv"
@@ -12,6 +14,7 @@ const Databases = 16
 // Space is where all databases are.
 type Space struct {
 	db       *strictkv.DB
+	root     *strictkv.Collection
 	numbered [Databases]*strictkv.Collection
 	large    *strictkv.Collection
 	left     *strictkv.Collection
@@ -24,6 +27,7 @@ type Space struct {
 func NewSpace(root *strictkv.Collection) *Space {
 	s := &Space{
 		db:    root.DB(),
+		root:  root,
 		large: root.Collection([]byte("large")),
 		left:  root.Collection([]byte("left")),
 	}
@@ -38,3 +42,17 @@ func (s *Space) DB() *strictkv.DB { return s.db }
 
 // Collection is where the keys of database n are.
 func (s *Space) Collection(n int) *strictkv.Collection { return s.numbered[n] }
+
+// Used are the databases that have anything stored, in order: by one list request, mostly.
+func (s *Space) Used(ctx context.Context) (used []int, err error) {
+	for name, err := range s.root.Collections(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if n, err := strconv.Atoi(string(name)); err == nil && 0 <= n && n < Databases {
+			used = append(used, n)
+		}
+	}
+	slices.Sort(used)
+	return used, nil
+}

@@ -3,7 +3,6 @@ package keys
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -33,8 +32,9 @@ type Tx struct {
 	look  func(c *strictkv.Collection, key []byte) ([]byte, error)
 	n     int
 	now   int64
-	moved *int                       // elements that have left the body of their value
-	ahead map[string]strictkv.Result // what was read ahead, by place
+	moved *int    // elements that have left the body of their value
+	ahead *ahead  // what is read before commands ask for it
+	hold  Reserve // asked before more is kept
 
 	// What the key had that was read last.
 	last struct {
@@ -58,6 +58,26 @@ var copiedMax = CopiedMax // tests lower it
 
 // ErrTooMuch ends a transaction that comes to CopiedMax.
 var ErrTooMuch = fmt.Errorf("copies of values of more than 1 GiB: %w", strictkv.ErrTooLarge)
+
+// Reserve is asked for room for some bytes.
+type Reserve func(bytes int) error
+
+// ErrNoMemory ends a transaction that would keep more than there is room for.
+var ErrNoMemory = errors.New("keys: no room for what is read")
+
+// Holds has the run ask for room for what it reads at once. Who is asked takes it back at the end.
+func (t *Tx) Holds(r Reserve) { t.hold = r }
+
+// holds asks for room for what was read.
+func (t *Tx) holds(bytes int) error {
+	if t.hold == nil || bytes == 0 {
+		return nil
+	}
+	if t.hold(bytes) != nil {
+		return ErrNoMemory
+	}
+	return nil
+}
 
 // NewTx is a run of a transaction in database n. Its time is the process's.
 func (s *Space) NewTx(tx *strictkv.Tx, n int) *Tx {
@@ -89,6 +109,14 @@ func (t *Tx) copies(value []byte) error {
 	return nil
 }
 
+// keeps counts what was read of elements, and asks for room for it.
+func (t *Tx) keeps(bytes int) error {
+	if *t.copied += bytes; *t.copied > copiedMax {
+		return ErrTooMuch
+	}
+	return t.holds(bytes)
+}
+
 // Now is the time at which the run takes values for due, in milliseconds since 1970.
 func (t *Tx) Now() int64 { return t.now }
 
@@ -109,48 +137,6 @@ func (t *Tx) In(n int) *Tx {
 	other := *t
 	other.n = n
 	return &other
-}
-
-// Named is a key of a database.
-type Named struct {
-	Database int
-	Name     []byte
-}
-
-// place tells keys of all databases apart.
-func place(n int, key []byte) string {
-	return string(append(binary.AppendUvarint(make([]byte, 0, len(key)+1), uint64(n)), key...))
-}
-
-// Ahead reads keys that commands are about to ask for, in one wave.
-func (t *Tx) Ahead(names []Named) {
-	keys := make([]strictkv.Key, 0, len(names))
-	places := make([]string, 0, len(names))
-	t.ahead = make(map[string]strictkv.Result, len(names))
-	for _, name := range names {
-		key, _ := store(name.Name)
-		p := place(name.Database, key)
-		if _, twice := t.ahead[p]; !twice {
-			t.ahead[p] = strictkv.Result{}
-			keys = append(keys, t.space.numbered[name.Database].Key(key))
-			places = append(places, p)
-		}
-	}
-	for i, r := range t.tx.ReadMulti(keys...) {
-		t.ahead[places[i]] = r
-	}
-}
-
-// take is what was read ahead of a key, once.
-func (t *Tx) take(key []byte) (r strictkv.Result, ok bool) {
-	if len(t.ahead) == 0 {
-		return r, false
-	}
-	p := place(t.n, key)
-	if r, ok = t.ahead[p]; ok {
-		delete(t.ahead, p)
-	}
-	return r, ok
 }
 
 // Get returns the value of a key; one without Kind if there is none, or it is due. The body may be
@@ -184,7 +170,10 @@ func (t *Tx) entry(
 		return Entry{}, ErrNameTooLong
 	}
 	key, _ := store(name)
-	r, ok := t.take(key)
+	r, ok, err := t.take(key, read)
+	if err != nil {
+		return Entry{}, err
+	}
 	if !ok {
 		r.Value, r.Err = read(t.Collection(), key)
 		if err := t.copies(r.Value); err != nil {
@@ -195,7 +184,6 @@ func (t *Tx) entry(
 		return Entry{}, r.Err
 	}
 	var e Entry
-	var err error
 	if r.Err == nil {
 		if e, _, err = decode(r.Value); err != nil {
 			return Entry{}, err
@@ -251,7 +239,7 @@ func (t *Tx) put(name []byte, e Entry) error {
 		return ErrNameTooLong
 	}
 	key, named := store(name)
-	t.take(key)
+	t.ahead.drop(t.n, key)
 	t.last.known = false
 	room := rooms.Get().(*[]byte)
 	defer rooms.Put(room)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/strictkv/strictkv/layers/redis/internal/command"
-	"github.com/strictkv/strictkv/layers/redis/internal/keys"
 	"github.com/strictkv/strictkv/layers/redis/internal/resp"
 )
 
@@ -119,9 +118,14 @@ func (s *Session) infoCluster(_ context.Context, b *strings.Builder) error {
 // infoKeysMax is how many keys of a database INFO counts: monitors ask for it again and again.
 const infoKeysMax = 10_000
 
-// infoKeyspace counts the keys of each database, by listing them.
+// infoKeyspace counts the keys of each database that has any, by listing them.
 func (s *Session) infoKeyspace(ctx context.Context, b *strings.Builder) error {
-	for n := range keys.Databases {
+	ctx = s.timed(ctx)
+	used, err := s.shared.Space.Used(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range used {
 		size, err := s.size(ctx, n, infoKeysMax)
 		if err != nil {
 			return err

@@ -131,7 +131,7 @@ func (s *Session) doExec(ctx context.Context, _ [][]byte) error {
 	err := s.transaction(ctx, queue, false, func(tx *strictkv.Tx) error {
 		s.out.Rewind(mark)
 		s.database = database
-		t := s.shared.Space.NewTx(tx, database)
+		t := s.newTx(tx)
 		for _, w := range watches {
 			v, err := t.In(w.Database).Version(w.Name)
 			if err != nil {
@@ -160,9 +160,7 @@ func (s *Session) doExec(ctx context.Context, _ [][]byte) error {
 func (s *Session) execute(ctx context.Context, t *keys.Tx, queue []call) error {
 	selects := slices.ContainsFunc(queue, func(c call) bool { return c.command.Name == "select" })
 	if !selects {
-		if err := s.ahead(t, queue); err != nil {
-			return err
-		}
+		s.ahead(t, queue)
 	}
 	s.out.Array(len(queue))
 	for _, c := range queue {

@@ -22,10 +22,8 @@ func (s *Session) run(ctx context.Context, calls []call) int {
 	err := s.transaction(ctx, calls, s.shared.Staleness != 0, func(tx *strictkv.Tx) error {
 		s.out.Rewind(mark)
 		done = 0
-		t := s.shared.Space.NewTx(tx, s.database)
-		if err := s.ahead(t, calls); err != nil {
-			return err
-		}
+		t := s.newTx(tx)
+		s.ahead(t, calls)
 		for done < len(calls) && s.out.Len() < repliesMax && t.Copied() < copiedMax {
 			if err := s.call(t, calls[done]); err != nil {
 				return err
@@ -89,7 +87,7 @@ func (s *Session) timed(ctx context.Context) context.Context {
 func byItself(err error) bool {
 	for _, e := range []error{
 		strictkv.ErrTooLarge, strictkv.ErrInvalid, strictkv.ErrInvalidKey, strictkv.ErrCorrupt,
-		strictkv.ErrFormat,
+		strictkv.ErrFormat, keys.ErrNoMemory,
 	} {
 		if errors.Is(err, e) {
 			return !errors.Is(err, strictkv.ErrInDoubt)
@@ -103,6 +101,7 @@ func (s *Session) transaction(
 	ctx context.Context, calls []call, stale bool, f func(*strictkv.Tx) error,
 ) error {
 	ctx = s.timed(ctx)
+	defer s.release()
 	s.shared.Stats.Transactions.Add(1)
 	for _, c := range calls {
 		if c.command.Flags&command.Write != 0 {
@@ -115,10 +114,30 @@ func (s *Session) transaction(
 	return s.shared.Space.DB().View(ctx, f)
 }
 
-// ahead reads in one wave what the calls are about to read, if that are several keys.
-func (s *Session) ahead(t *keys.Tx, calls []call) error {
+// newTx is a run of a transaction, for whose reads room is reserved.
+func (s *Session) newTx(tx *strictkv.Tx) *keys.Tx {
+	s.release() // of the run before
+	t := s.shared.Space.NewTx(tx, s.database)
+	t.Holds(func(bytes int) error {
+		err := s.shared.Reserve(bytes)
+		if err == nil {
+			s.held += bytes
+		}
+		return err
+	})
+	return t
+}
+
+// release frees the room that a run has reserved.
+func (s *Session) release() {
+	s.shared.Free(s.held)
+	s.held = 0
+}
+
+// ahead has what the calls are about to read be read in waves, if that are several keys.
+func (s *Session) ahead(t *keys.Tx, calls []call) {
 	if len(calls) == 1 && calls[0].command.First == calls[0].command.Last {
-		return nil
+		return
 	}
 	var names []keys.Named
 	for _, c := range calls {
@@ -131,7 +150,6 @@ func (s *Session) ahead(t *keys.Tx, calls []call) error {
 	if len(names) > 1 {
 		t.Ahead(names)
 	}
-	return nil
 }
 
 // call runs one call within a transaction. What is wrong with it alone is its reply.
@@ -190,6 +208,8 @@ func (s *Shared) reply(err error) resp.Error {
 	case errors.Is(err, strictkv.ErrInDoubt):
 		s.Stats.InDoubt.Add(1)
 		return errInDoubt
+	case errors.Is(err, keys.ErrNoMemory):
+		return ErrMemory
 	case errors.Is(err, strictkv.ErrReadOnly):
 		return "READONLY You can't write against a read only database."
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, strictkv.ErrConflict):

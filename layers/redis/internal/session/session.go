@@ -107,6 +107,7 @@ type Session struct {
 	queue   []call
 	watches []watched
 	kept    int // bytes of queue and watches, reserved
+	held    int // bytes of what the transaction under way has read, reserved
 
 	info   atomic.Pointer[Info]
 	active atomic.Int64 // nanoseconds since 1970
