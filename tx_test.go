@@ -207,14 +207,16 @@ func TestNilValue(t *testing.T) {
 	s.sees(t, "nil", "")
 }
 
+// spoil does what a caller may do with a slice of its own.
+func spoil(b []byte) {
+	clear(b)
+	_ = append(b, "spoilt"...)
+}
+
 // TestValuesAreCopies: slices handed in or out are the caller's, and nothing remembers
 // them.
 func TestValuesAreCopies(t *testing.T) {
 	s := newShop(t)
-	spoil := func(b []byte) {
-		clear(b)
-		_ = append(b, "spoilt"...)
-	}
 	s.tx(t, func(tx *strictkv.Tx) {
 		v, err := tx.Read(s.c, []byte("key"))
 		require.NoError(t, err)
@@ -239,6 +241,11 @@ func TestValuesAreCopies(t *testing.T) {
 	})
 	s.sees(t, "written", "handed in")
 	s.sees(t, "inserted", "handed in")
+}
+
+// TestWhatIsReadIsTheCallers: nothing remembers what any kind of read has returned.
+func TestWhatIsReadIsTheCallers(t *testing.T) {
+	s := newShop(t)
 	for name, read := range map[string]func() ([]byte, error){
 		"Read":     func() ([]byte, error) { return s.c.Read(s.ctx, []byte("key")) },
 		"ReadWeak": func() ([]byte, error) { return s.c.ReadWeak(s.ctx, []byte("key"), time.Hour) },
