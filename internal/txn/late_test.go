@@ -40,6 +40,10 @@ func TestTheTimeOfAnAttemptRunsOut(t *testing.T) {
 			h.heat("=a")
 			h.After(faulty.Put, "=a", 0, func(*faulty.Answer) { pass(tooLong) })
 		}, nil},
+		{"behind the hot member", write("new", "=a", "=b"), func(h *handle) {
+			h.heat("=a")
+			h.loseLate("=b", 0, tooLong)
+		}, txn.ErrInDoubt},
 		{"before the commit write", copyOf("=r", "=a"), func(h *handle) {
 			h.Before(faulty.Get, "=r", 1, func(context.Context) error { pass(tooLong); return nil })
 		}, nil},
