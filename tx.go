@@ -188,8 +188,9 @@ type Result struct {
 func (tx *Tx) ReadMulti(keys ...Key) []Result { return tx.readMulti(nil, keys) }
 
 // ReadMultiMax is ReadMulti of values that come to so many bytes at most, so that memory stays
-// bounded where values may be large. Once one was too much it asks for no more of them. What it has
-// left out has ErrNoRoom as its result, which does not fail the transaction: call it again, or Read.
+// bounded where values may be large. Once one was too much it asks for no more of them. What it
+// has left out has ErrNoRoom as its result, which does not fail the transaction: call it again,
+// or Read.
 func (tx *Tx) ReadMultiMax(bytes int, keys ...Key) []Result {
 	return tx.readMulti(txn.NewRoom(bytes), keys)
 }
