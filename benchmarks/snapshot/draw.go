@@ -27,8 +27,8 @@ func draw(dir string, rows []row) error {
 		return c.Write(filepath.Join(dir, name))
 	}
 	return errors.Join(
-		picture("snapshot-random.png", "Random reads of 1 KiB, by the processor's time", "reads per second",
-			func(r row) float64 { return r.Random }),
+		picture("snapshot-random.png", "Random reads of 1 KiB, by the processor's time",
+			"reads per second", func(r row) float64 { return r.Random }),
 		picture("snapshot-clock.png", "Random reads of 1 KiB, by the clock", "reads per second",
 			func(r row) float64 { return r.Wall }),
 		picture("snapshot-sequential.png", "Sequential reads of 1 KiB, by the processor's time",

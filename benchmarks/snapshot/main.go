@@ -67,7 +67,8 @@ func program(args []string, out, log io.Writer) error {
 	f.IntVar(&s.rounds, "rounds", 5, "rounds that both take in turns")
 	f.DurationVar(&s.time, "time", 2*time.Second, "time of random reads in each round")
 	f.IntVar(&s.cold, "cold", 2000, "uncached reads in each round")
-	f.Int64Var(&s.cache, "cache", 0, "Pebble's cache is twice the data, in bytes, but that at most; 0 is any")
+	f.Int64Var(&s.cache, "cache", 0,
+		"Pebble's cache is twice the data, but that at most, in bytes; 0 is any")
 	f.BoolVar(&s.sorted, "sorted", false, "build from sorted input alone")
 	plots := f.String("plots", "", "put pictures into this folder")
 	to := report.Output{Table: out}
