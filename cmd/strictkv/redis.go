@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,6 +78,7 @@ func (a *app) serveRedis(ctx context.Context, f *redisFlags) (err error) {
 	}
 	log := slog.New(slog.NewTextHandler(a.err, nil))
 	f.options.Logger = log
+	f.options.Combine = strings.HasPrefix(a.bucket, "pebble:")
 	serve := func(db *strictkv.DB) error {
 		s, err := redis.NewServer(db, f.options)
 		if err != nil {
