@@ -31,8 +31,8 @@ type Combiner struct {
 	waiting []*part    // the eldest first
 }
 
-// NewCombiner returns a Combiner by which transactions keep half of the processors busy: the rest is
-// for the clients' connections.
+// NewCombiner returns a Combiner by which transactions keep half of the processors busy: the rest
+// is for the clients' connections.
 func NewCombiner() *Combiner { return &Combiner{leaders: max(1, runtime.GOMAXPROCS(0)/2)} }
 
 // part is what one session has run in a transaction.
@@ -90,7 +90,9 @@ func (p *part) run(tx *strictkv.Tx) error {
 	s.out.Rewind(p.mark)
 	p.done = 0
 	t := s.newTx(tx)
-	s.ahead(t, p.calls)
+	if s.shared.Combiner == nil { // else the store answers each read as soon as all
+		s.ahead(t, p.calls)
+	}
 	for p.done < len(p.calls) && s.out.Len() < repliesMax && t.Copied() < copiedMax {
 		if err := s.call(t, p.calls[p.done]); err != nil {
 			return err
