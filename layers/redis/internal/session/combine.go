@@ -161,6 +161,7 @@ func (c *Combiner) lead(ctx context.Context, p *part) (err error) {
 	defer func() {
 		c.pass()
 		for _, q := range parts[1:] {
+			q.s.release()
 			q.err = err
 			q.told <- o
 		}
