@@ -9,6 +9,8 @@ import (
 	"maps"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,10 +21,6 @@ import (
 
 // redisPassword is the environment's variable with the password of the user "default".
 const redisPassword = "STRICTKV_REDIS_PASSWORD"
-
-// redisGarbage is how much garbage there may be, in percent of what is in use, before it is
-// collected: half of what Go has by itself, as clients have large values under way.
-const redisGarbage = 50
 
 // redisFlags are those of the command redis.
 type redisFlags struct {
@@ -64,7 +62,7 @@ each a line "name:password".`,
 // serveRedis serves until ctx ends.
 func (a *app) serveRedis(ctx context.Context, f *redisFlags) (err error) {
 	if os.Getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(redisGarbage))
+		defer collectRarely()()
 	}
 	if f.options.Users, err = redisUsers(f.users); err != nil {
 		return err
@@ -80,6 +78,7 @@ func (a *app) serveRedis(ctx context.Context, f *redisFlags) (err error) {
 	}
 	log := slog.New(slog.NewTextHandler(a.err, nil))
 	f.options.Logger = log
+	f.options.Combine = strings.HasPrefix(a.bucket, "pebble:")
 	serve := func(db *strictkv.DB) error {
 		s, err := redis.NewServer(db, f.options)
 		if err != nil {
@@ -135,4 +134,57 @@ func redisUsers(file string) (map[string]string, error) {
 	}
 	maps.Copy(users, more)
 	return users, nil
+}
+
+// How much garbage there may be before it is collected.
+const (
+	// garbagePercent is what there may be in percent of what is in use: half of what Go has by
+	// itself, as clients have large values under way.
+	garbagePercent = 50
+	// garbageMin, in bytes, is not worth the work of a collection: with less a server of small
+	// values would spend a fifth of its time on that. As much is taken for in use as usedMin, so
+	// that the bound is not far off when more comes to be in use at once.
+	garbageMin = 96 << 20
+	usedMin    = 12 << 20
+	// garbageEvery is how soon after a collection the bound of the next is set.
+	garbageEvery = 100 * time.Millisecond
+)
+
+// collectRarely has garbage collected by those bounds until stop is called.
+func collectRarely() (stop func()) {
+	before := debug.SetGCPercent(garbagePercent)
+	stopping, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(garbageEvery)
+		defer tick.Stop()
+		for last := garbagePercent; ; {
+			select {
+			case <-tick.C:
+				if percent := garbageMax(inUse()); percent != last {
+					debug.SetGCPercent(percent)
+					last = percent
+				}
+			case <-stopping:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(stopping)
+		<-stopped
+		debug.SetGCPercent(before)
+	}
+}
+
+// garbageMax is how much garbage there may be beside so many bytes in use, in percent of them.
+func garbageMax(used uint64) int {
+	return int(max(garbageMin*100/max(used, usedMin), garbagePercent))
+}
+
+// inUse is how many bytes of memory the last collection has found in use.
+func inUse() uint64 {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	return live[0].Value.Uint64()
 }

@@ -8,8 +8,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -72,4 +75,37 @@ func TestRedisRefused(t *testing.T) {
 		assert.Contains(t, errs, x.want)
 		assert.Empty(t, out)
 	}
+}
+
+func TestGarbageMax(t *testing.T) {
+	for _, c := range []struct {
+		used uint64
+		want int
+	}{
+		{0, 800},
+		{12 << 20, 800},
+		{24 << 20, 400},
+		{96 << 20, 100},
+		{192 << 20, 50},
+		{1 << 50, 50},
+	} {
+		assert.Equal(t, c.want, garbageMax(c.used), "%d bytes in use", c.used)
+	}
+}
+
+func TestGarbageIsCollectedRarely(t *testing.T) {
+	const mine = 77
+	defer debug.SetGCPercent(debug.SetGCPercent(mine))
+	stop := collectRarely()
+	current := func() int {
+		percent := debug.SetGCPercent(garbagePercent)
+		debug.SetGCPercent(percent)
+		return percent
+	}
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return current() > garbagePercent
+	}, time.Minute, garbageEvery, "little is in use, so much may be garbage")
+	stop()
+	assert.Equal(t, mine, current(), "it is as it was before")
 }

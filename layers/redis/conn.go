@@ -33,6 +33,7 @@ type conn struct {
 	out     resp.Writer
 	session *session.Session
 	batch   [][][]byte
+	known   bool        // the client was let in, and the reader has been told
 	waiting atomic.Bool // for a command, with none begun
 	// readBy and writeBy are the deadlines that the connection has; zero for none.
 	readBy, writeBy time.Time
@@ -52,7 +53,8 @@ func (c *conn) begin() {
 
 // bounds lets the client send more once it was let in.
 func (c *conn) bounds() {
-	if c.session.Admitted() {
+	if c.session.Admitted() && !c.known {
+		c.known = true
 		c.reader.SetBounds(resp.Bounds{
 			Args: resp.ArgsMax, Bulk: strictkv.ValueMax,
 			Reserve: c.server.reserve, Free: c.server.free,

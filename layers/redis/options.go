@@ -65,6 +65,10 @@ type Options struct {
 	MemoryMax int64
 	// BatchMax is how many commands of one client are taken at once.
 	BatchMax int
+	// Combine has commands of different clients share transactions that come at the same time, as
+	// those do that one client sends at once. It pays where a transaction of many keys takes
+	// as long as one of a single key, as in package backend/pebble: not in a bucket of a cloud.
+	Combine bool
 	// Logger takes what an operator should know; by default nothing does.
 	Logger *slog.Logger
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -268,6 +269,43 @@ func TestHot(t *testing.T) {
 		assert.Equal(t, 1, rounds(t, conns[0], []string{"GET hot"}))
 		t.Logf("%d rounds", took)
 	})
+}
+
+// TestHotChains has many connections change the same keys by chains at once.
+func TestHotChains(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		combine bool
+	}{{"together", false}, {"combined", true}} {
+		t.Run(x.name, func(t *testing.T) {
+			slow(t, redis.Options{Combine: x.combine}, func(t *testing.T, dial func() net.Conn) {
+				const clients, chain = 30, 16
+				first := dial()
+				defer first.Close()
+				assert.Equal(t, 2, rounds(t, first, []string{"INCR hot"}))
+				began := time.Now()
+				var all sync.WaitGroup
+				for range clients {
+					c := dial()
+					defer c.Close()
+					all.Go(func() {
+						rounds(t, c, slices.Repeat([]string{"INCR hot", "APPEND log x"}, chain/2))
+					})
+				}
+				all.Wait()
+				took := int(time.Since(began) / time.Second)
+				assert.LessOrEqual(t, took, 8, "two of %d would take as many rounds", clients)
+				rounds(t, first, []string{"GET hot"})
+				_, err := io.WriteString(first, "GET hot\r\n")
+				require.NoError(t, err)
+				line := make([]byte, len("$3\r\n241\r\n"))
+				_, err = io.ReadFull(first, line)
+				require.NoError(t, err)
+				assert.Equal(t, fmt.Sprintf("$3\r\n%d\r\n", 1+clients*chain/2), string(line))
+				t.Logf("%d rounds", took)
+			})
+		})
+	}
 }
 
 // TestCommandTimeout: a command ends when it has taken as long as it may, and those after it have

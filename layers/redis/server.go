@@ -73,6 +73,9 @@ func NewServer(db *strictkv.DB, o Options) (*Server, error) {
 		Directory: directory{s}, Started: time.Now(), Settings: o.settings(),
 		Full: full, Reserve: s.reserve, Free: s.free,
 	}
+	if o.Combine {
+		s.shared.Combiner = session.NewCombiner()
+	}
 	if len(o.Users) > 0 {
 		s.shared.Admit = newUsers(o.Users).admit
 	}

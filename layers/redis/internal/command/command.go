@@ -31,6 +31,9 @@ const (
 	Alone
 	// Single commands read the entry of one key, once, and nothing else.
 	Single
+	// Plain commands use the values of the keys that they name, and nothing else but what has to be
+	// left of a large value that they replace.
+	Plain
 )
 
 var flagNames = []struct {

@@ -18,20 +18,24 @@ func (s *Session) run(ctx context.Context, calls []call) int {
 		s.single(ctx, calls[0])
 		return 1
 	}
-	mark, done := s.out.Mark(), 0
-	err := s.transaction(ctx, calls, s.shared.Staleness != 0, func(tx *strictkv.Tx) error {
-		s.out.Rewind(mark)
-		done = 0
-		t := s.newTx(tx)
-		s.ahead(t, calls)
-		for done < len(calls) && s.out.Len() < repliesMax && t.Copied() < copiedMax {
-			if err := s.call(t, calls[done]); err != nil {
-				return err
-			}
-			done++
-		}
-		return nil
-	})
+	p := &s.part
+	*p = part{s: s, calls: calls, mark: s.out.Mark(), told: p.told}
+	err := errAlone
+	if s.shared.Combiner != nil && p.combines() {
+		err = s.shared.Combiner.run(ctx, p)
+	}
+	if errors.Is(err, errAlone) {
+		err = s.transaction(ctx, calls, s.shared.Staleness != 0, p.run)
+	}
+	mark, done := p.mark, p.done
+	*p = part{told: p.told}
+	return s.ran(ctx, calls, mark, done, err)
+}
+
+// ran is what follows from how the transaction has ended that calls were run in.
+func (s *Session) ran(
+	ctx context.Context, calls []call, mark resp.Mark, done int, err error,
+) int {
 	switch {
 	case err == nil:
 		s.shared.Stats.Commands.Add(int64(done))

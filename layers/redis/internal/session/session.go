@@ -44,6 +44,8 @@ type Shared struct {
 	Free    func(bytes int)
 	// Full reports whether so much is in flight that no more long replies are to be made.
 	Full func() bool
+	// Combiner has commands of different sessions share transactions; nil: none do.
+	Combiner *Combiner
 	// Staleness is how old what is read outside of MULTI may be; 0 is strong.
 	Staleness time.Duration
 	// Timeout is how long a command may take.
@@ -120,6 +122,7 @@ type Session struct {
 	stop   context.CancelFunc
 
 	calls []call // reused
+	part  part
 }
 
 // call is a command that a client has sent.

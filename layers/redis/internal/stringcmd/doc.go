@@ -6,9 +6,9 @@ import "github.com/strictkv/strictkv/layers/redis/internal/command"
 // Commands are the rows of the family.
 func Commands() []command.Command {
 	const (
-		slow  = command.ReadOnly | command.Single
+		slow  = command.ReadOnly | command.Single | command.Plain
 		read  = slow | command.Fast
-		write = command.Write | command.DenyOOM
+		write = command.Write | command.DenyOOM | command.Plain
 		fast  = write | command.Fast
 	)
 	one := func(name string, arity int, flags command.Flags,
@@ -25,8 +25,8 @@ func Commands() []command.Command {
 		one("setex", 4, write, setex),
 		one("psetex", 4, write, psetex),
 		one("getset", 3, fast, getset),
-		one("getdel", 2, command.Write|command.Fast, getdel),
-		one("getex", -2, command.Write|command.Fast, getex),
+		one("getdel", 2, fast&^command.DenyOOM, getdel),
+		one("getex", -2, fast&^command.DenyOOM, getex),
 		{
 			Name: "mget", Arity: -2, Flags: read &^ command.Single, First: 1, Last: -1, Step: 1,
 			Run: mget,

@@ -18,7 +18,10 @@ func reply(c *command.Call, e *keys.Entry) {
 }
 
 func get(c *command.Call) error {
-	e, err := c.Value(c.Args[1], keys.String)
+	e, err := c.Look(c.Args[1])
+	if err == nil && e.Kind != keys.String && !e.Absent() {
+		err = keys.ErrWrongType
+	}
 	if err != nil {
 		return err
 	}
@@ -29,7 +32,7 @@ func get(c *command.Call) error {
 func mget(c *command.Call) error {
 	c.Out.Array(len(c.Args) - 1)
 	for _, name := range c.Args[1:] {
-		e, err := c.Get(name)
+		e, err := c.Look(name)
 		if err != nil {
 			return err
 		}
