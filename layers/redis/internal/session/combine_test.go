@@ -50,7 +50,8 @@ func combine(t *testing.T, f func(c *combined)) {
 				row("panic", func(*command.Call) error { panic("a bug") }),
 			}),
 			Timeout: time.Minute, Stats: &Stats{}, Full: func() bool { return false },
-			Reserve: func(int) error { return nil }, Free: func(int) {}, Combiner: &Combiner{leaders: 1},
+			Reserve: func(int) error { return nil }, Free: func(int) {},
+			Combiner: &Combiner{leaders: 1},
 		}
 		f(c)
 		require.NoError(t, db.Close(t.Context()))
