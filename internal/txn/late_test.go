@@ -158,3 +158,24 @@ func TestAnAttemptLearnsTheTimeFromItsOwnWrites(t *testing.T) {
 		h.drain()
 	})
 }
+
+// Only what may not have landed is sent again.
+func TestWhatHasLandedIsNotSentAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=b", "=c")
+		h := w.handleOnce()
+		lost := func(context.Context) error { return backend.ErrOutcomeUnknown }
+		h.Before(faulty.Put, "=b", 0, lost)
+		h.Before(faulty.Put, "=b", 1, lost)
+		h.Before(faulty.Put, "=b", 2, func(context.Context) error {
+			assert.Equal(t, 1, h.sentBefore(faulty.Put, "=a"))
+			assert.Equal(t, 1, h.sentBefore(faulty.Put, "=c"))
+			return nil
+		})
+		runs, err := h.tx(context.Background(), write("new", "=a", "=b", "=c"))
+		require.NoError(t, err)
+		assert.Equal(t, 1, runs)
+		assert.Zero(t, h.Planned(), "the third has been sent")
+		h.drain()
+	})
+}
