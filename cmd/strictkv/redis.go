@@ -141,10 +141,10 @@ const (
 	// garbagePercent is what there may be in percent of what is in use: half of what Go has by
 	// itself, as clients have large values under way.
 	garbagePercent = 50
-	// garbageMin, in bytes, is not worth the work of a collection: with less a server of small
+	// garbageMin, in bytes, is not worth the work of a collection: with 7 MiB a server of small
 	// values would spend a fifth of its time on that. As much is taken for in use as usedMin, so
 	// that the bound is not far off when more comes to be in use at once.
-	garbageMin = 96 << 20
+	garbageMin = 48 << 20
 	usedMin    = 12 << 20
 	// garbageEvery is how soon after a collection the bound of the next is set.
 	garbageEvery = 100 * time.Millisecond

@@ -82,11 +82,11 @@ func TestGarbageMax(t *testing.T) {
 		used uint64
 		want int
 	}{
-		{0, 800},
-		{12 << 20, 800},
-		{24 << 20, 400},
-		{96 << 20, 100},
-		{192 << 20, 50},
+		{0, 400},
+		{12 << 20, 400},
+		{24 << 20, 200},
+		{48 << 20, 100},
+		{96 << 20, 50},
 		{1 << 50, 50},
 	} {
 		assert.Equal(t, c.want, garbageMax(c.used), "%d bytes in use", c.used)
