@@ -1,9 +1,11 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +25,9 @@ type combined struct {
 	*Shared
 	t    *testing.T
 	free chan struct{} // closed to let go what holds up a transaction
+
+	reserved, peak atomic.Int64 // bytes
+	clashed        atomic.Bool
 }
 
 // combine runs f with sessions whose time is virtual.
@@ -47,13 +52,48 @@ func combine(t *testing.T, f func(c *combined)) {
 				row("put", put),
 				row("hold", func(x *command.Call) error { <-c.free; return put(x) }),
 				row("large", func(*command.Call) error { return strictkv.ErrTooLarge }),
+				row("down", func(*command.Call) error { return strictkv.ErrUnavailable }),
+				row("long", func(x *command.Call) error {
+					x.Out.Bulk(make([]byte, repliesMax/2))
+					return nil
+				}),
+				row("big", func(x *command.Call) error {
+					x.Out.Status("OK")
+					body := make([]byte, copiedMax/2)
+					return x.Set(x.Args[1], keys.Entry{Kind: keys.String, Body: body})
+				}),
+				row("clash", func(x *command.Call) error { // runs twice
+					if _, err := x.Get(x.Args[1]); err != nil {
+						return err
+					}
+					if c.clashed.CompareAndSwap(false, true) {
+						root := c.Space.Collection(0)
+						other, err := root.Read(t.Context(), []byte("a"))
+						require.NoError(t, err)
+						require.NoError(t, root.Write(t.Context(), x.Args[1], other))
+					}
+					return put(x)
+				}),
+				row("both", func(x *command.Call) error { // reads two keys, and has room for them
+					a, b := x.Args[1], x.Args[2]
+					x.Ahead([]keys.Named{{Name: a}, {Name: b}})
+					if _, err := x.Get(a); err != nil {
+						return err
+					}
+					return put(x)
+				}),
 				row("panic", func(*command.Call) error { panic("a bug") }),
 			}),
 			Timeout: time.Minute, Stats: &Stats{}, Full: func() bool { return false },
-			Reserve: func(int) error { return nil }, Free: func(int) {},
+			Reserve: func(n int) error {
+				c.peak.Store(max(c.peak.Load(), c.reserved.Add(int64(n))))
+				return nil
+			},
+			Free:     func(n int) { c.reserved.Add(-int64(n)) },
 			Combiner: &Combiner{leaders: 1},
 		}
 		f(c)
+		assert.Zero(t, c.reserved.Load())
 		require.NoError(t, db.Close(t.Context()))
 	})
 }
@@ -179,4 +219,137 @@ func TestMoreThanATransactionHasRoomFor(t *testing.T) {
 		}
 		assert.EqualValues(t, 4, c.Stats.Transactions.Load())
 	})
+}
+
+func TestMoreBytesThanATransactionHasRoomFor(t *testing.T) {
+	combine(t, func(c *combined) {
+		first := c.begin("hold 1")
+		var all []func() string
+		for i := range combinedMax/combinedArgMax + 1 {
+			arg := strings.Repeat("x", combinedArgMax-16)
+			all = append(all, c.begin(fmt.Sprintf("put %d %s", i, arg), "put z"+arg[:64]))
+		}
+		close(c.free)
+		assert.Equal(t, "+OK ", first())
+		for _, replies := range all {
+			assert.Equal(t, "+OK +OK ", replies())
+		}
+		assert.EqualValues(t, 3, c.Stats.Transactions.Load())
+	})
+}
+
+func TestWhatFailsForAllIsToldToAll(t *testing.T) {
+	combine(t, func(c *combined) {
+		first := c.begin("hold 1")
+		a, bad, b := c.begin("put a"), c.begin("down x"), c.begin("put b", "put c")
+		close(c.free)
+		assert.Equal(t, "+OK ", first())
+		told := c.reply(strictkv.ErrUnavailable).Error()
+		assert.Equal(t, "-"+told+" ", a())
+		assert.Equal(t, "-"+told+" ", bad())
+		assert.Equal(t, "-"+told+" -"+told+" ", b())
+		assert.Empty(t, c.has("a", "b", "c"))
+	})
+}
+
+func TestWhatFailsByItselfIsRunOnce(t *testing.T) {
+	combine(t, func(c *combined) {
+		assert.Equal(t, "-ERR too large ", c.begin("large x")())
+		assert.EqualValues(t, 1, c.Stats.Transactions.Load())
+	})
+}
+
+func TestLongRepliesOfACombinedTransaction(t *testing.T) {
+	combine(t, func(c *combined) {
+		first := c.begin("hold 1")
+		long, b := c.begin("long x", "long y", "put a"), c.begin("put b")
+		close(c.free)
+		assert.Equal(t, "+OK ", first())
+		assert.True(t, strings.HasSuffix(long(), "+OK "))
+		assert.Equal(t, "+OK ", b())
+		assert.EqualValues(t, 1+1+1, c.Stats.Transactions.Load(), "what came after the replies")
+		assert.Equal(t, []string{"a", "b"}, c.has("a", "b"))
+	})
+}
+
+// TestRoomOfACombinedTransaction is about what is reserved for reads: until the transaction is
+// over, and anew by each of its runs.
+func TestRoomOfACombinedTransaction(t *testing.T) {
+	combine(t, func(c *combined) {
+		for _, key := range []string{"a", "b"} {
+			require.Equal(t, "+OK ", c.begin("put "+key)())
+		}
+		assert.Equal(t, "+OK ", c.begin("both a b")())
+		one := c.peak.Load()
+		require.Positive(t, one)
+		assert.Zero(t, c.reserved.Load())
+
+		first := c.begin("hold 1")
+		leader, other := c.begin("both a b"), c.begin("both a b")
+		clash := c.begin("clash c")
+		close(c.free)
+		assert.Equal(t, "+OK ", first())
+		assert.Equal(t, "+OK ", leader())
+		assert.Equal(t, "+OK ", other())
+		assert.Equal(t, "+OK ", clash())
+		assert.True(t, c.clashed.Load())
+		assert.Equal(t, 2*one, c.peak.Load(), "two of them in one transaction, run twice")
+	})
+}
+
+func TestManyCopiesOfACombinedTransaction(t *testing.T) {
+	combine(t, func(c *combined) {
+		first := c.begin("hold 1")
+		big, b := c.begin("big x", "big y", "put a"), c.begin("put b")
+		close(c.free)
+		assert.Equal(t, "+OK ", first())
+		assert.Equal(t, "+OK +OK +OK ", big())
+		assert.Equal(t, "+OK ", b())
+		assert.EqualValues(t, 1+1+1, c.Stats.Transactions.Load(), "what came after the copies")
+	})
+}
+
+func TestPartsThatCombine(t *testing.T) {
+	of := func(flags command.Flags, args ...string) call {
+		x := call{command: &command.Command{Flags: flags, First: 1, Last: -1, Step: 2}}
+		for _, arg := range args {
+			x.args = append(x.args, []byte(arg))
+		}
+		return x
+	}
+	write := of(command.Write|command.Plain, "mset", "a", "1", "bc", "2")
+	read := of(command.Plain, "get", "a")
+	for name, test := range map[string]struct {
+		calls       []call
+		want        bool
+		keys, bytes int
+	}{
+		"a write":            {calls: []call{write}, want: true, keys: 2, bytes: 9},
+		"a write and a read": {calls: []call{read, write}, want: true, keys: 3, bytes: 13},
+		"reads alone":        {calls: []call{read, read}, keys: 2, bytes: 8},
+		"not plain":          {calls: []call{write, of(command.Write, "spop", "s")}},
+		"as long as may be": {
+			calls: []call{of(command.Write|command.Plain, strings.Repeat("x", combinedArgMax))},
+			want:  true, bytes: combinedArgMax,
+		},
+		"too long": {
+			calls: []call{of(command.Write|command.Plain, strings.Repeat("x", combinedArgMax+1))},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &part{calls: test.calls}
+			assert.Equal(t, test.want, p.combines())
+			if test.want {
+				assert.Equal(t, test.keys, p.keys)
+				assert.Equal(t, test.bytes, p.bytes)
+			}
+		})
+	}
+}
+
+func TestByItself(t *testing.T) {
+	assert.True(t, byItself(fmt.Errorf("update: %w", strictkv.ErrTooLarge)))
+	assert.False(t, byItself(errors.Join(strictkv.ErrTooLarge, strictkv.ErrInDoubt)))
+	assert.False(t, byItself(strictkv.ErrUnavailable))
+	assert.False(t, byItself(nil))
 }
