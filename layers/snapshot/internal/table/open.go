@@ -34,6 +34,7 @@ func OpenFile(path string) (*File, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", path, err), mapped.Close())
 		}
+		advise(mapped.data, info.Size()-n, info.Size(), readSoon) // not one page after another
 		return sized(New(mapped.data[info.Size()-n:], mapped))(info.Size())
 	}
 	return OpenAt(f, info.Size(), f.Close)
