@@ -2,6 +2,7 @@ package resp
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 )
 
@@ -118,8 +119,18 @@ func (r *Reader) length() (bool, error) {
 	if err := r.reserve(r.bulk); err != nil {
 		return false, err
 	}
-	r.large, r.have = make([]byte, r.bulk+2), 0
+	r.large, r.have = r.place(r.bulk+2), 0
 	return true, nil
+}
+
+// place is memory for a large argument.
+func (r *Reader) place(size int) []byte {
+	at := len(r.arena)
+	if at+size > keptMax {
+		return make([]byte, size)
+	}
+	r.arena = slices.Grow(r.arena, size)[:at+size]
+	return r.arena[at : at+size : at+size]
 }
 
 // rest goes on with a large argument, which ends with the two bytes behind it.

@@ -15,8 +15,8 @@ const (
 	ArgsMax = 1 << 20
 	// countMax is how long a line may be that tells a number, in bytes.
 	countMax = 32
-	// largeMin is from which size on, in bytes, an argument has memory of its own.
-	largeMin = 32 << 10
+	// largeMin is from which size on, in bytes, an argument is read to where it stays.
+	largeMin = 4 << 10
 
 	bufferMin = 4 << 10
 	bufferMax = 64 << 10
@@ -64,7 +64,7 @@ type Reader struct {
 	seen int // of that, so many bytes hold no line's end
 
 	args  [][]byte // of the commands since Release
-	arena []byte   // what small arguments are in
+	arena []byte   // what small arguments are in, and large ones for which it need not be dropped
 
 	begun    int    // the first of args that is of the command being read
 	left     int    // how many more it has; 0 between commands
