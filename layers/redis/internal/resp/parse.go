@@ -123,14 +123,14 @@ func (r *Reader) length() (bool, error) {
 	return true, nil
 }
 
-// place is memory for a large argument.
+// place is memory for a large argument, which has the capacity for what comes behind it.
 func (r *Reader) place(size int) []byte {
 	at := len(r.arena)
-	if at+size > keptMax {
-		return make([]byte, size)
+	if at+size+bufferMin > keptMax {
+		return make([]byte, size, size+bufferMin)
 	}
-	r.arena = slices.Grow(r.arena, size)[:at+size]
-	return r.arena[at : at+size : at+size]
+	r.arena = slices.Grow(r.arena, size+bufferMin)[:at+size]
+	return r.arena[at : at+size : at+size+bufferMin]
 }
 
 // rest goes on with a large argument, which ends with the two bytes behind it.

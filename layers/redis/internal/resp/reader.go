@@ -202,17 +202,30 @@ func (r *Reader) drop() {
 // fill reads more, into what is being waited for.
 func (r *Reader) fill() error {
 	if r.large != nil {
-		n, err := r.src.Read(r.large[r.have:])
-		r.have += n
-		if n > 0 {
-			return nil
-		}
-		return r.ended(err)
+		return r.fillLarge()
 	}
 	r.room()
 	n, err := r.src.Read(r.buf[r.w:])
 	r.w += n
 	r.filled = r.w == len(r.buf)
+	if n > 0 {
+		return nil
+	}
+	return r.ended(err)
+}
+
+// fillLarge reads the rest of a large argument, and what has come behind it, by one call: so it is
+// known whether a command has followed.
+func (r *Reader) fillLarge() error {
+	room := r.large[r.have:cap(r.large)]
+	n, err := r.src.Read(room)
+	r.filled = n == len(room)
+	r.have += n
+	if behind := r.have - len(r.large); behind > 0 {
+		r.room() // of bufferMin at least: the buffer is empty
+		r.w += copy(r.buf[r.w:], r.large[len(r.large):r.have:cap(r.large)])
+		r.have = len(r.large)
+	}
 	if n > 0 {
 		return nil
 	}

@@ -179,18 +179,34 @@ func TestReserveInPart(t *testing.T) {
 		args, err := r.Next()
 		require.NoError(t, err)
 		assert.Len(t, args[1], 40_000)
-		args, err = r.Ready()
+		args, err = r.Ready() // which takes what has come of the next
 		require.NoError(t, err)
-		require.Nil(t, args)
-		require.NoError(t, r.Fill())
-		args, err = r.Ready()
-		require.NoError(t, err)
-		require.Nil(t, args)
+		require.Empty(t, args)
+		require.False(t, r.Filled())
 		r.Release()
 	}
 	assert.Less(t, most, 100_000)
 	r.Close()
 	assert.Zero(t, taken)
+}
+
+// TestFilled: it is known from what a large argument was read with whether more has come: a client
+// that sends one command must not be waited for.
+func TestFilled(t *testing.T) {
+	large := "*2\r\n$1\r\na\r\n$20000\r\n" + strings.Repeat("x", 20_000) + "\r\n"
+	r := resp.NewReader(io.MultiReader(strings.NewReader(large), strings.NewReader(large+large)),
+		generous)
+	defer r.Close()
+	_, err := r.Next()
+	require.NoError(t, err)
+	require.False(t, r.Filled())
+	r.Release()
+	_, err = r.Next()
+	require.NoError(t, err)
+	require.True(t, r.Filled())
+	_, err = r.Next()
+	require.NoError(t, err)
+	require.False(t, r.Filled())
 }
 
 func FuzzReader(f *testing.F) {
