@@ -51,7 +51,7 @@ func combine(t *testing.T, f func(c *combined)) {
 			}),
 			Timeout: time.Minute, Stats: &Stats{}, Full: func() bool { return false },
 			Reserve: func(int) error { return nil }, Free: func(int) {},
-			Combiner: &Combiner{leaders: 1},
+			Combiner: newCombiner(1, true),
 		}
 		f(c)
 		require.NoError(t, db.Close(t.Context()))
@@ -179,4 +179,65 @@ func TestMoreThanATransactionHasRoomFor(t *testing.T) {
 		}
 		assert.EqualValues(t, 4, c.Stats.Transactions.Load())
 	})
+}
+
+// several begins sessions that put one key each, and returns what waits for their replies.
+func (c *combined) several(from, n int) func() {
+	var all []func() string
+	for i := range n {
+		all = append(all, c.begin(fmt.Sprint("put ", from+i)))
+	}
+	return func() {
+		for _, replies := range all {
+			assert.Equal(c.t, "+OK ", replies())
+		}
+	}
+}
+
+// TestOneMoreLeads: while a transaction waits, enough others are run in one more, and no more than
+// that; what names a key of the first waits for it.
+func TestOneMoreLeads(t *testing.T) {
+	combine(t, func(c *combined) {
+		first := c.begin("hold 1")
+		rest := c.several(10, extraMin-1)
+		assert.EqualValues(t, 1, c.Stats.Transactions.Load(), "too few wait")
+		same := c.begin("put 1 again", "put 17")
+		c.several(50, 1)
+		rest()
+		assert.EqualValues(t, 2, c.Stats.Transactions.Load())
+		assert.Empty(t, c.has("1", "17"))
+
+		close(c.free)
+		assert.Equal(t, "+OK ", first())
+		assert.Equal(t, "+OK +OK ", same())
+		assert.EqualValues(t, 3, c.Stats.Transactions.Load())
+		assert.Equal(t, []string{"1", "17"}, c.has("1", "17"))
+		c.idle()
+	})
+}
+
+// TestTheEldestIsNotPassed: who waits for a key is followed by all who come later, as they could
+// go on taking turns with it.
+func TestTheEldestIsNotPassed(t *testing.T) {
+	combine(t, func(c *combined) {
+		first := c.begin("hold 1")
+		same := c.begin("put 1")
+		rest := c.several(10, 2*extraMin)
+		assert.EqualValues(t, 1, c.Stats.Transactions.Load())
+		close(c.free)
+		assert.Equal(t, "+OK ", first())
+		assert.Equal(t, "+OK ", same())
+		rest()
+		assert.EqualValues(t, 2, c.Stats.Transactions.Load())
+		c.idle()
+	})
+}
+
+// idle checks that nothing is left of what was run.
+func (c *combined) idle() {
+	synctest.Wait()
+	assert.Zero(c.t, c.Combiner.leading)
+	assert.Zero(c.t, c.Combiner.running)
+	assert.Empty(c.t, c.Combiner.busy)
+	assert.Empty(c.t, c.Combiner.waiting)
 }
