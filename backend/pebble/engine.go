@@ -33,6 +33,12 @@ const (
 	// is left by then; elsewhere the directory may have the garbage of that time, too.
 	rewriteAge = time.Minute
 
+	// tableMin and tableMax are the sizes of tables in the first level and in the last, in bytes,
+	// with the values that they refer to: of these alone a small table would have a few only, and
+	// each is a file to be made and synced.
+	tableMin = 16 << 20
+	tableMax = 128 << 20
+
 	// bitsPerKey is what a filter takes in memory for each key, so that nearly no absent one
 	// is looked for in a table.
 	bitsPerKey = 10
@@ -53,6 +59,7 @@ func (b *Backend) openEngine(dir string, s settings) (*pebble.DB, error) {
 	}
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(bitsPerKey)
+		o.TargetFileSizes[i] = min(int64(tableMin)<<i, tableMax)
 	}
 	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
 		return pebble.ValueSeparationPolicy{
