@@ -95,6 +95,9 @@ func operations() []operation {
 		{"Tx.Write", true, true, of(func(tx *strictkv.Tx, x target) error {
 			return tx.Write(x.c, x.key, x.value)
 		})},
+		{"Tx.WriteShared", true, true, of(func(tx *strictkv.Tx, x target) error {
+			return tx.WriteShared(x.c, x.key, x.value)
+		})},
 		{"Tx.Insert", true, true, of(func(tx *strictkv.Tx, x target) error {
 			return tx.Insert(x.c, x.key, x.value)
 		})},
@@ -440,6 +443,9 @@ var txCalls = map[string]func(tx *strictkv.Tx, c *strictkv.Collection) error{
 	},
 	"Write": func(tx *strictkv.Tx, c *strictkv.Collection) error {
 		return tx.Write(c, []byte("key"), nil)
+	},
+	"WriteShared": func(tx *strictkv.Tx, c *strictkv.Collection) error {
+		return tx.WriteShared(c, []byte("key"), nil)
 	},
 	"Insert": func(tx *strictkv.Tx, c *strictkv.Collection) error {
 		return tx.Insert(c, []byte("new"), nil)

@@ -34,3 +34,17 @@ func ExampleTx_ReadShared() {
 	}))
 	// Output: true
 }
+
+func ExampleTx_WriteShared() {
+	db := openExample()
+	defer db.Close(ctx)
+	c := db.Collection([]byte("pages"))
+	page := bytes.Repeat([]byte("<p>Hello</p>"), 1000) // which nobody changes from now on
+	must(db.Tx(ctx, func(tx *strictkv.Tx) error {
+		return tx.WriteShared(c, []byte("/"), page)
+	}))
+	stored, err := c.Read(ctx, []byte("/"))
+	must(err)
+	fmt.Println(len(stored))
+	// Output: 12000
+}

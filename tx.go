@@ -226,6 +226,18 @@ func (tx *Tx) Write(c *Collection, key, value []byte, opts ...WriteOption) error
 	})
 }
 
+// WriteShared is Write that makes no copy of the value: nobody may ever change the bytes, not after
+// the transaction either.
+func (tx *Tx) WriteShared(c *Collection, key, value []byte, opts ...WriteOption) error {
+	w, err := newWriting(opts)
+	return tx.write("write", c, key, func(name string) error {
+		if err != nil {
+			return tx.tx.Fail(err)
+		}
+		return tx.tx.WriteShared(name, slices.Clip(value), w.expires)
+	})
+}
+
 // Delete removes a key, at the commit. It is nil if there is none. Errors:
 // ErrInvalidKey, ErrReadOnly.
 func (tx *Tx) Delete(c *Collection, key []byte) error {

@@ -342,6 +342,29 @@ func changed(changes iter.Seq2[strictkv.Change, error]) (v []byte, err error) {
 	return v, nil
 }
 
+// TestWriteShared: it makes no copy, and leaves alone what is behind the value.
+func TestWriteShared(t *testing.T) {
+	s := newShop(t, strictkv.WithInlineMax(100))
+	for _, text := range []string{"", "short", strings.Repeat("long", 1000)} {
+		room := []byte(text + "behind")
+		value := room[:len(text)]
+		s.tx(t, func(tx *strictkv.Tx) {
+			require.NoError(t, tx.WriteShared(s.c, []byte("key"), value))
+			v, err := tx.ReadShared(s.c, []byte("key"))
+			require.NoError(t, err)
+			require.NotNil(t, v)
+			if len(text) > 0 {
+				require.Same(t, &value[0], &v[0])
+			}
+			_ = append(v, "spoilt"...)
+		})
+		s.sees(t, "key", text)
+		require.Equal(t, text+"behind", string(room))
+	}
+	s.tx(t, func(tx *strictkv.Tx) { require.NoError(t, tx.WriteShared(s.c, []byte("key"), nil)) })
+	s.sees(t, "key", "")
+}
+
 // TestReadShared: it makes no copy, neither of what is in the key's object nor of what is one of
 // its own.
 func TestReadShared(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -27,6 +28,17 @@ const (
 	// compaction does not write it once more.
 	separateMin = 4 << 10
 
+	// rewriteAge is how old a file of such values is before what is left in it is written once
+	// more, so that the file can go. Where the same objects are written again and again, nothing
+	// is left by then; elsewhere the directory may have the garbage of that time, too.
+	rewriteAge = time.Minute
+
+	// tableMin and tableMax are the sizes of tables in the first level and in the last, in bytes,
+	// with the values that they refer to: of these alone a small table would have a few only, and
+	// each is a file to be made and synced.
+	tableMin = 16 << 20
+	tableMax = 128 << 20
+
 	// bitsPerKey is what a filter takes in memory for each key, so that nearly no absent one
 	// is looked for in a table.
 	bitsPerKey = 10
@@ -37,7 +49,8 @@ func (b *Backend) openEngine(dir string, s settings) (*pebble.DB, error) {
 	cache := pebble.NewCache(s.cache)
 	defer cache.Unref() // the database keeps it
 	o := &pebble.Options{
-		FS: vfs.OnDiskFull(s.disk, b.ballast.drop), Lock: b.lock, Logger: logger{}, Cache: cache,
+		FS:   chunkedFS{vfs.OnDiskFull(s.disk, b.ballast.drop)},
+		Lock: b.lock, Logger: logger{}, Cache: cache,
 		MemTableSize: uint64(s.buffer), MemTableStopWritesThreshold: tablesInMemory,
 		// What a newer version of Pebble may do with the directory is decided here.
 		FormatMajorVersion: pebble.FormatValueSeparation,
@@ -46,11 +59,12 @@ func (b *Backend) openEngine(dir string, s settings) (*pebble.DB, error) {
 	}
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(bitsPerKey)
+		o.TargetFileSizes[i] = min(int64(tableMin)<<i, tableMax)
 	}
 	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
 		return pebble.ValueSeparationPolicy{
 			Enabled: true, MinimumSize: separateMin, MaxBlobReferenceDepth: 10,
-			TargetGarbageRatio: 0.3,
+			TargetGarbageRatio: 0.3, RewriteMinimumAge: rewriteAge,
 		}
 	}
 	return pebble.Open(dir, o)

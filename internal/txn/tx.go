@@ -153,8 +153,27 @@ func (tx *Tx) readStore(name string, room *Room) (v []byte, failed bool, err err
 // Write stages a value for a key, which expires at a time of the store's clock, or never (0).
 // If the key's cell is not known, it is fetched from now on in the background.
 func (tx *Tx) Write(name string, value []byte, expires int64) error {
+	return tx.write(name, value, expires, copied)
+}
+
+// WriteShared is Write of a value that nobody may ever change.
+func (tx *Tx) WriteShared(name string, value []byte, expires int64) error {
+	return tx.write(name, value, expires, shared)
+}
+
+// copied and shared are how a value is kept.
+func copied(value []byte) []byte { return append([]byte{}, value...) }
+
+func shared(value []byte) []byte {
+	if value == nil {
+		return []byte{}
+	}
+	return value
+}
+
+func (tx *Tx) write(name string, value []byte, expires int64, keep func([]byte) []byte) error {
 	return tx.stage(name, func(e *entry) error {
-		err := tx.putLocked(e, value, expires)
+		err := tx.putLocked(e, value, expires, keep)
 		if err == nil {
 			tx.prefetchLocked(e)
 			tx.groundLocked(e)
@@ -181,7 +200,7 @@ func (tx *Tx) Insert(name string, value []byte, expires int64) error {
 			return nil
 		}
 		blind := e.op != opDelete && !e.Seen
-		err := tx.putLocked(e, value, expires)
+		err := tx.putLocked(e, value, expires, copied)
 		e.Insert = e.Insert || err == nil && blind
 		tx.groundLocked(e)
 		return err

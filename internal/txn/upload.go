@@ -53,14 +53,14 @@ type upload struct {
 }
 
 // upload starts writing an external value, or takes over one that has been started.
-func (t *txn) upload(name string, data []byte) *upload {
+func (t *txn) upload(name string, data []byte, keep func([]byte) []byte) *upload {
 	for _, u := range t.uploads {
 		failed := u.done.IsSet() && u.err != nil
 		if u.name == name && !failed && !t.aged(u) && bytes.Equal(u.data, data) {
 			return u
 		}
 	}
-	return t.startUpload(name, append([]byte{}, data...))
+	return t.startUpload(name, keep(data))
 }
 
 func (t *txn) startUpload(name string, data []byte) *upload {
@@ -198,16 +198,18 @@ func (t *txn) discard(u *upload) {
 	})
 }
 
-// putLocked stages a value for the entry. The caller holds tx.mu.
-func (tx *Tx) putLocked(e *entry, value []byte, expires int64) error {
+// putLocked stages a value for the entry, as keep returns it. The caller holds tx.mu.
+func (tx *Tx) putLocked(
+	e *entry, value []byte, expires int64, keep func([]byte) []byte,
+) error {
 	if len(value) > ValueMax {
 		return &SizeError{What: "value", Size: len(value), Limit: ValueMax}
 	}
 	e.op, e.lent, e.data, e.upload, e.expires = opPut, false, nil, nil, expires
 	if len(value) > tx.t.e.inlineMax {
-		e.upload = tx.t.upload(e.Name, value)
+		e.upload = tx.t.upload(e.Name, value, keep)
 	} else {
-		e.data = append([]byte{}, value...)
+		e.data = keep(value)
 	}
 	return nil
 }

@@ -1,9 +1,9 @@
 package keys
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/strictkv/strictkv"
@@ -65,9 +65,11 @@ const (
 // StringMax is how long a string may be, in bytes.
 const StringMax = strictkv.ValueMax - HeaderMax - binary.MaxVarintLen32 - NameMax
 
-// encode appends the value that is stored. The name is that of a key which is hashed, else nil.
-func (e *Entry) encode(out, name []byte) []byte {
-	out = slices.Grow(out, HeaderMax+binary.MaxVarintLen32+len(name)+len(e.Body))
+// encode is the value that is stored: memory of its own. The name is that of a key which is hashed,
+// else nil.
+func (e *Entry) encode(name []byte) []byte {
+	var room [HeaderMax]byte
+	out := room[:0]
 	flags := byte(e.Kind)
 	if e.Large {
 		flags |= flagLarge
@@ -88,7 +90,7 @@ func (e *Entry) encode(out, name []byte) []byte {
 	if name != nil {
 		out = appendName(out, name)
 	}
-	return append(out, e.Body...)
+	return bytes.Join([][]byte{out, e.Body}, nil) // does not clear what it is about to write
 }
 
 // decode is the inverse of encode. The entry shares the value's memory.

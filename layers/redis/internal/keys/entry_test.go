@@ -42,7 +42,7 @@ func TestFormat(t *testing.T) {
 		want, err := hex.DecodeString(digits)
 		require.NoError(t, err)
 		x := all[name]
-		assert.Equal(t, want, x.encode(nil, x.name), name)
+		assert.Equal(t, want, x.encode(x.name), name)
 		e, named, err := decode(want)
 		require.NoError(t, err)
 		assert.Equal(t, x.Entry, e, name)
@@ -63,7 +63,7 @@ func TestDamaged(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	for _, x := range samples() {
-		f.Add(x.encode(nil, x.name))
+		f.Add(x.encode(x.name))
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
 		e, name, err := decode(value)
@@ -71,7 +71,7 @@ func FuzzDecode(f *testing.F) {
 			assert.ErrorIs(t, err, ErrDamaged)
 			return
 		}
-		again, named, err := decode(e.encode(nil, name))
+		again, named, err := decode(e.encode(name))
 		require.NoError(t, err)
 		assert.Equal(t, e, again)
 		assert.Equal(t, name, named)

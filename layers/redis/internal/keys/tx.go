@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/strictkv/strictkv"
@@ -241,23 +240,12 @@ func (t *Tx) put(name []byte, e Entry) error {
 	key, named := store(name)
 	t.ahead.drop(t.n, key)
 	t.last.known = false
-	room := rooms.Get().(*[]byte)
-	defer rooms.Put(room)
-	value := e.encode((*room)[:0], named) // of which Write makes a copy
-	if cap(value) <= roomMax {
-		*room = value
-	}
+	value := e.encode(named)
 	if err := t.copies(value); err != nil {
 		return err
 	}
-	return t.tx.Write(t.Collection(), key, value, e.options()...)
+	return t.tx.WriteShared(t.Collection(), key, value, e.options()...)
 }
-
-// rooms are where values are encoded.
-var rooms = sync.Pool{New: func() any { return new([]byte) }}
-
-// roomMax is how large one of them may be, in bytes. The garbage collector takes those not in use.
-const roomMax = 4 << 20
 
 // Delete removes a key with its value, and reports whether it had one.
 func (t *Tx) Delete(name []byte) (bool, error) {

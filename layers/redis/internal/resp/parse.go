@@ -2,6 +2,7 @@ package resp
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 )
 
@@ -118,8 +119,18 @@ func (r *Reader) length() (bool, error) {
 	if err := r.reserve(r.bulk); err != nil {
 		return false, err
 	}
-	r.large, r.have = make([]byte, r.bulk+2), 0
+	r.large, r.have = r.place(r.bulk+2), 0
 	return true, nil
+}
+
+// place is memory for a large argument, which has the capacity for what comes behind it.
+func (r *Reader) place(size int) []byte {
+	at := len(r.arena)
+	if at+size+bufferMin > keptMax {
+		return make([]byte, size, size+bufferMin)
+	}
+	r.arena = slices.Grow(r.arena, size+bufferMin)[:at+size]
+	return r.arena[at : at+size : at+size+bufferMin]
 }
 
 // rest goes on with a large argument, which ends with the two bytes behind it.

@@ -15,8 +15,8 @@ const (
 	ArgsMax = 1 << 20
 	// countMax is how long a line may be that tells a number, in bytes.
 	countMax = 32
-	// largeMin is from which size on, in bytes, an argument has memory of its own.
-	largeMin = 32 << 10
+	// largeMin is from which size on, in bytes, an argument is read to where it stays.
+	largeMin = 4 << 10
 
 	bufferMin = 4 << 10
 	bufferMax = 64 << 10
@@ -64,7 +64,7 @@ type Reader struct {
 	seen int // of that, so many bytes hold no line's end
 
 	args  [][]byte // of the commands since Release
-	arena []byte   // what small arguments are in
+	arena []byte   // what small arguments are in, and large ones for which it need not be dropped
 
 	begun    int    // the first of args that is of the command being read
 	left     int    // how many more it has; 0 between commands
@@ -202,17 +202,30 @@ func (r *Reader) drop() {
 // fill reads more, into what is being waited for.
 func (r *Reader) fill() error {
 	if r.large != nil {
-		n, err := r.src.Read(r.large[r.have:])
-		r.have += n
-		if n > 0 {
-			return nil
-		}
-		return r.ended(err)
+		return r.fillLarge()
 	}
 	r.room()
 	n, err := r.src.Read(r.buf[r.w:])
 	r.w += n
 	r.filled = r.w == len(r.buf)
+	if n > 0 {
+		return nil
+	}
+	return r.ended(err)
+}
+
+// fillLarge reads the rest of a large argument, and what has come behind it, by one call: so it is
+// known whether a command has followed.
+func (r *Reader) fillLarge() error {
+	room := r.large[r.have:cap(r.large)]
+	n, err := r.src.Read(room)
+	r.filled = n == len(room)
+	r.have += n
+	if behind := r.have - len(r.large); behind > 0 {
+		r.room() // of bufferMin at least: the buffer is empty
+		r.w += copy(r.buf[r.w:], r.large[len(r.large):r.have:cap(r.large)])
+		r.have = len(r.large)
+	}
 	if n > 0 {
 		return nil
 	}

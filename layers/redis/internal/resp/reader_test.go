@@ -3,6 +3,7 @@ package resp_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -20,17 +21,55 @@ var generous = resp.Bounds{Args: resp.ArgsMax, Bulk: 1 << 20, Free: func(int) {}
 func all(src io.Reader, b resp.Bounds) (commands []string, err error) {
 	r := resp.NewReader(src, b)
 	defer r.Close()
+	var held [][][]byte // which are good until Release
+	look := func() {
+		for _, args := range held {
+			commands = append(commands, string(bytes.Join(args, []byte("|"))))
+		}
+		held = nil
+	}
 	for {
 		args, err := r.Next()
 		if err != nil {
+			look()
 			return commands, err
 		}
-		commands = append(commands, string(bytes.Join(args, []byte("|"))))
-		if len(commands)%3 == 0 {
+		if held = append(held, args); len(held) == 3 {
+			look()
 			r.Release()
 		}
 	}
 }
+
+// TestMiddling: arguments that are read to where they stay, of which some are together too long
+// for that, stay as they are until Release, also when the next command has begun before it.
+func TestMiddling(t *testing.T) {
+	var text strings.Builder
+	var want []string
+	for i := range 60 {
+		size := []int{4095, 4096, 4097, 20_000, 32 << 10, 63 << 10, 70_000, 3}[i%8]
+		value := strings.Repeat(string(rune('a'+i%26)), size)
+		fmt.Fprintf(&text, "*2\r\n$3\r\nkey\r\n$%d\r\n%s\r\n", size, value)
+		want = append(want, "key|"+value)
+	}
+	for name, src := range map[string]io.Reader{
+		"at once":   strings.NewReader(text.String()),
+		"halves":    iotest.HalfReader(strings.NewReader(text.String())),
+		"in pieces": pieces{strings.NewReader(text.String())},
+	} {
+		got, err := all(src, generous)
+		require.ErrorIs(t, err, io.EOF, name)
+		require.Len(t, got, len(want), name)
+		for i := range want {
+			require.True(t, want[i] == got[i], "%s: command %d", name, i)
+		}
+	}
+}
+
+// pieces are of a length that divides no buffer.
+type pieces struct{ io.Reader }
+
+func (r pieces) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(len(p), 1777)]) }
 
 func TestReader(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
@@ -140,18 +179,34 @@ func TestReserveInPart(t *testing.T) {
 		args, err := r.Next()
 		require.NoError(t, err)
 		assert.Len(t, args[1], 40_000)
-		args, err = r.Ready()
+		args, err = r.Ready() // which takes what has come of the next
 		require.NoError(t, err)
-		require.Nil(t, args)
-		require.NoError(t, r.Fill())
-		args, err = r.Ready()
-		require.NoError(t, err)
-		require.Nil(t, args)
+		require.Empty(t, args)
+		require.False(t, r.Filled())
 		r.Release()
 	}
 	assert.Less(t, most, 100_000)
 	r.Close()
 	assert.Zero(t, taken)
+}
+
+// TestFilled: it is known from what a large argument was read with whether more has come: a client
+// that sends one command must not be waited for.
+func TestFilled(t *testing.T) {
+	large := "*2\r\n$1\r\na\r\n$20000\r\n" + strings.Repeat("x", 20_000) + "\r\n"
+	r := resp.NewReader(io.MultiReader(strings.NewReader(large), strings.NewReader(large+large)),
+		generous)
+	defer r.Close()
+	_, err := r.Next()
+	require.NoError(t, err)
+	require.False(t, r.Filled())
+	r.Release()
+	_, err = r.Next()
+	require.NoError(t, err)
+	require.True(t, r.Filled())
+	_, err = r.Next()
+	require.NoError(t, err)
+	require.False(t, r.Filled())
 }
 
 func FuzzReader(f *testing.F) {
