@@ -362,6 +362,7 @@ func TestWalkLosesItsInstant(t *testing.T) {
 		m.Keep([]*scan.Span{w.consume(r, scan.WalkOptions{}, 5)}, at)
 		span := w.consume(r, scan.WalkOptions{Known: m.Recall(r, at)}, 5)
 		assert.Equal(t, at, span.At(), "left within what is known")
+		w.net.pageMax = 3 // so that more is left to be listed
 		for _, leave := range []int{6, 0} {
 			span = w.consume(r, scan.WalkOptions{Known: m.Recall(r, at)}, leave)
 			assert.True(t, span.At().IsZero(), "went on behind it")
@@ -374,6 +375,28 @@ func TestWalkLosesItsInstant(t *testing.T) {
 		r.KeysOnly = false
 		span = w.consume(r, scan.WalkOptions{Known: m.Recall(r, at)}, 0)
 		assert.True(t, span.At().IsZero())
+	})
+}
+
+// Nor is one that listed something, be it that nothing was there, in either direction.
+func TestWalkThatFoundNothingMoreLosesItsInstant(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.fill(10)
+		at := time.Now()
+		for _, x := range []struct {
+			from, to string
+			reverse  bool
+		}{{"", "k00020", false}, {"k", "", true}} {
+			var m scan.Memory
+			known := scan.Range{Interval: w.interval(x.from, x.to)}
+			m.Keep([]*scan.Span{w.consume(known, scan.WalkOptions{}, 0)}, at)
+			r := w.all()
+			r.Reverse = x.reverse
+			o := scan.WalkOptions{Known: m.Recall(r, at)}
+			require.NotEmpty(t, o.Known)
+			assert.Equal(t, at, w.consume(r, o, 10).At(), "left in time")
+			assert.True(t, w.consume(r, o, 0).At().IsZero(), "%+v", x)
+		}
 	})
 }
 
