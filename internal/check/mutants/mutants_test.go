@@ -42,6 +42,7 @@ var (
 	share    = flag.Bool("mutants.share", false, "simulate what other tests kill, too")
 	slow     = flag.Bool("mutants.slow", false, "at the end, the slow tests, too")
 	workers  = flag.Int("mutants.workers", 1, "mutants at once")
+	built    = flag.String("mutants.built", "", "folder of tests built before, of the same source")
 	record   = flag.String("mutants.record", "", "file of results: what is in it is not run again")
 )
 
@@ -58,7 +59,7 @@ func TestMutants(t *testing.T) {
 	names := strings.Split(*packages, ",")
 	order := map[string][]*suite{}
 	for _, name := range names {
-		order[name] = p.ordered(t, all, name)
+		order[name] = ordered(all, name)
 	}
 	for i := range all { // one suite of each package, then the next: the cheapest come first
 		for _, name := range names {

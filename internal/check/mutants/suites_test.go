@@ -2,14 +2,10 @@ package mutants
 
 import (
 	"fmt"
-	"os/exec"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // simulation is the first suite.
@@ -56,8 +52,7 @@ func engine() []*suite {
 }
 
 // ordered has those tests come first that were written for a package: most of them are cheap.
-// Those that do not have it among what they are built of are left out.
-func (p *plan) ordered(t *testing.T, all []*suite, name string) []*suite {
+func ordered(all []*suite, name string) []*suite {
 	own := "internal/" + name
 	if name == "commit" {
 		own = "internal/txn"
@@ -73,16 +68,7 @@ func (p *plan) ordered(t *testing.T, all []*suite, name string) []*suite {
 		}
 		return 2
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(s *suite) bool {
-		if s.deps == "" {
-			cmd := exec.Command("go", "list", "-deps", "-test", "./"+s.name)
-			cmd.Dir = p.root
-			out, err := cmd.Output()
-			require.NoError(t, err)
-			s.deps = string(out)
-		}
-		return !strings.Contains(s.deps, "/internal/"+name+"\n")
-	})
+	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b *suite) int { return rank(a) - rank(b) })
 	return all
 }
