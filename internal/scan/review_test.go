@@ -1,6 +1,9 @@
 package scan_test
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,5 +72,44 @@ func TestReverseKnownOverMarks(t *testing.T) {
 		span := w.consume(r, scan.WalkOptions{Known: known}, len(keys)+1)
 		_, stale, _ := w.validate(scan.Validator{}, span)
 		assert.False(t, stale)
+	})
+}
+
+// After Stop nothing is returned, be it there.
+func TestNothingIsReturnedAfterStop(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.fill(3)
+		r := w.all()
+		r.KeysOnly = true
+		walker := w.scans.Walk(w.ctx, r, scan.WalkOptions{})
+		_, ok, err := walker.Next()
+		require.NoError(t, err)
+		require.True(t, ok)
+		walker.Stop()
+		_, ok, err = walker.Next()
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.False(t, ok)
+	})
+}
+
+// A listing that is known may have cells whose values were too large to be kept.
+func TestKnownWithoutItsValues(t *testing.T) {
+	inWorld(t, func(w *world) {
+		big := strings.Repeat("x", 1<<20)
+		for i := range 9 { // 8 MiB are kept
+			w.write(fmt.Sprint("k", i), big)
+		}
+		span := w.consume(w.all(), scan.WalkOptions{}, 0)
+		w.write("new", "v") // so that there is something to read
+		known, _, _ := w.validate(scan.Validator{}, span)
+		w.open(1 << 10)
+		walker := w.scans.Walk(w.ctx, w.all(), scan.WalkOptions{Known: known})
+		defer walker.Stop()
+		for n := range 10 {
+			item, ok, err := walker.Next()
+			require.NoError(t, err)
+			require.True(t, ok)
+			assert.NotEmpty(t, item.Value().Data, "the value of cell %d", n)
+		}
 	})
 }

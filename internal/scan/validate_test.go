@@ -80,6 +80,9 @@ func TestValidate(t *testing.T) {
 			func(w *world) { w.sweep("k00003") }, true, 0},
 		{"the last tombstone is swept", func(w *world) { w.remove("k00009") }, scan.Range{},
 			func(w *world) { w.sweep("k00009") }, true, 0},
+		{"what never committed is swept",
+			func(w *world) { w.intend("k00003+", "new") }, scan.Range{},
+			func(w *world) { w.sweep("k00003+") }, false, 0},
 		{"a tombstone is condemned", func(w *world) { w.remove("k00003") }, scan.Range{},
 			func(w *world) { w.condemn("k00003") }, true, 1},
 	} {
@@ -274,6 +277,24 @@ func TestValidateInParallel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// However many cells are in doubt, all are read.
+func TestValidateManyDoubts(t *testing.T) {
+	for _, last := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			keys := w.fill(1001)
+			span := w.consume(w.all(), scan.WalkOptions{}, 0)
+			for _, key := range keys {
+				w.touch(key)
+			}
+			if last {
+				w.write(keys[len(keys)-1], "new")
+			}
+			_, stale, _ := w.validate(scan.Validator{}, span)
+			assert.Equal(t, last, stale)
+		})
+	}
 }
 
 // What was not consumed is neither listed nor compared.
