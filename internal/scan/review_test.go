@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/strictkv/strictkv/internal/keyspace"
 	"github.com/strictkv/strictkv/internal/scan"
 )
 
@@ -65,13 +66,17 @@ func TestIntentSinceTheInstant(t *testing.T) {
 func TestReverseKnownOverMarks(t *testing.T) {
 	inWorld(t, func(w *world) {
 		keys := w.fill(20_000)
-		r := scan.Range{Interval: w.interval("k02500", "k04500"), KeysOnly: true}
-		known, _, _ := w.validate(scan.Validator{}, w.consume(r, scan.WalkOptions{}, 0))
-		r = w.all()
-		r.KeysOnly, r.Reverse = true, true
-		span := w.consume(r, scan.WalkOptions{Known: known}, len(keys)+1)
-		_, stale, _ := w.validate(scan.Validator{}, span)
-		assert.False(t, stale)
+		page := w.all().Interval // from where one begins on
+		page.From, page.To = keyspace.UpTo(w.name("k01999")), w.name("k04500")
+		for _, i := range []keyspace.Interval{w.interval("k02500", "k04500"), page} {
+			r := scan.Range{Interval: i, KeysOnly: true}
+			known, _, _ := w.validate(scan.Validator{}, w.consume(r, scan.WalkOptions{}, 0))
+			r = w.all()
+			r.KeysOnly, r.Reverse = true, true
+			span := w.consume(r, scan.WalkOptions{Known: known}, len(keys)+1)
+			_, stale, _ := w.validate(scan.Validator{}, span)
+			assert.False(t, stale)
+		}
 	})
 }
 
