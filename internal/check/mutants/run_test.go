@@ -122,7 +122,7 @@ func (p *plan) build(t *testing.T, suites ...*suite) []*suite {
 const (
 	// timesMost is how often tests may take what they take of a processor without any mutant, and
 	// leastMost the least of that: the clock goes on while others work, too.
-	timesMost = 10
+	timesMost = 4
 	leastMost = 2 * time.Second
 	// clockMost is, by the clock, how often it may take that.
 	clockMost = 30
