@@ -124,7 +124,7 @@ func atOnce(all []mutant, do func(mutant)) {
 }
 
 var failure = regexp.MustCompile(
-	`schedule (\d+): |--- FAIL: (\S+)|SIGXCPU|` + tooLong + `|(panic: .*)|(fatal error: .*)`)
+	`schedule (\d+): |--- FAIL: (\S+)|` + tooMuch + `|` + tooLong + `|(panic: .*)|(fatal error: .*)`)
 
 // first is what has failed first.
 func first(killed bool, says string) string {

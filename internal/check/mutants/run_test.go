@@ -131,10 +131,13 @@ const (
 )
 
 const (
-	// limited is a program of the shell, which limits what it runs.
-	limited = `ulimit -S -t "$1"; ulimit -v "$2"; shift 2; exec "$@"`
+	// limited is a program of the shell, which limits what it runs. Go ignores the signal that
+	// a softer limit sends.
+	limited = `ulimit -t "$1"; ulimit -v "$2"; shift 2; exec "$@"`
 	// tooLong is what is said of a suite that takes more by the clock.
 	tooLong = "too long"
+	// tooMuch is what is said of one that takes more of a processor.
+	tooMuch = "too much"
 )
 
 // measure runs each test without any mutant, if that was not done.
@@ -226,6 +229,8 @@ func (s *suite) try(
 	switch {
 	case ctx.Err() != nil:
 		return true, tooLong, took
+	case errors.As(err, &failed) && !failed.Exited():
+		return true, tooMuch, took
 	case errors.As(err, &failed):
 		return true, string(out), took
 	}
