@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/protocoltest"
 	"github.com/strictkv/strictkv/internal/scan"
 )
 
@@ -115,6 +116,22 @@ func TestKnownWithoutItsValues(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, ok)
 			assert.NotEmpty(t, item.Value().Data, "the value of cell %d", n)
+		}
+	})
+}
+
+// What the store says is damaged is read, be it in the cache at that version.
+func TestWalkReadsWhatIsDamaged(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.fill(3)
+		w.walk(w.all())
+		for name, reads := range map[string]int{"": 0, protocoltest.Prefix + w.name("k00001"): 1} {
+			w.net.damaged = name
+			w.net.reset()
+			keys, _, _ := w.walk(w.all())
+			assert.Len(t, keys, 3)
+			_, gets := w.net.reset()
+			assert.Equal(t, reads, gets, name)
 		}
 	})
 }

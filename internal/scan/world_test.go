@@ -55,6 +55,7 @@ var errFailing = fmt.Errorf("failing: %w", backend.ErrDenied)
 type counted struct {
 	backend.Backend
 	pageMax int    // names in a page, if not 0
+	damaged string // a name that listings say is
 	failing string // a name, or a prefix of listings, whose requests fail, if not empty
 
 	mu   sync.Mutex // guards all below
@@ -91,7 +92,11 @@ func (c *counted) List(ctx context.Context, o backend.ListOptions) (backend.Page
 	if c.pageMax > 0 {
 		o.Limit = min(o.Limit, c.pageMax)
 	}
-	return c.Backend.List(ctx, o)
+	page, err := c.Backend.List(ctx, o)
+	for i, x := range page.Objects {
+		page.Objects[i].Damaged = x.Name == c.damaged
+	}
+	return page, err
 }
 
 // beforeGet makes something happen before the next get.
