@@ -74,6 +74,13 @@ func TestCollectionsThatAreNotEmpty(t *testing.T) {
 			w.intend("l", "v")
 			w.join("l")
 		}, true},
+		"before many that are due": {func(w *world) {
+			w.intend("j", "v")
+			w.join("j")
+			for i := range 300 {
+				w.expire(fmt.Sprintf("k%03d", i))
+			}
+		}, true},
 		"damaged": {func(w *world) { damage(w, "k") }, true},
 		"below":   {func(w *world) { w.in("b", "c"); w.write("k", "v") }, true},
 		"below, beside what is gone": {func(w *world) {
@@ -147,11 +154,11 @@ func TestCollectionsThatCannotBeRead(t *testing.T) {
 		"cell": {func(w *world) { w.expire("k") },
 			func(w *world) string { return "db/" + w.name("k") }, nil},
 		"cell behind a value": {func(w *world) { w.expire("k"); w.write("j", "v") },
-			func(w *world) string { return "db/" + w.name("k") }, []string{"a", "b", "c"}},
+			func(w *world) string { return "db/" + w.name("k") }, []string{"a", "b", "c", "d", "e", "f", "g"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				for _, c := range []string{"a", "c"} {
+				for _, c := range []string{"a", "c", "d", "e", "f", "g"} {
 					w.in(c)
 					w.write("k", "v")
 				}
