@@ -283,13 +283,13 @@ func TestValidateInParallel(t *testing.T) {
 func TestValidateManyDoubts(t *testing.T) {
 	for _, last := range []bool{false, true} {
 		inWorld(t, func(w *world) {
-			keys := w.fill(1001)
+			w.fill(2)
 			span := w.consume(w.all(), scan.WalkOptions{}, 0)
-			for _, key := range keys {
-				w.touch(key)
+			for i := range 1000 { // read at once
+				w.intend(fmt.Sprintf("m%05d", i), "undecided")
 			}
-			if last {
-				w.write(keys[len(keys)-1], "new")
+			if w.intend("n", "undecided"); last {
+				w.write("o", "new")
 			}
 			_, stale, _ := w.validate(scan.Validator{}, span)
 			assert.Equal(t, last, stale)
