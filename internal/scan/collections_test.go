@@ -36,6 +36,13 @@ func (w *world) collections(ctx context.Context, most int) (names []string, err 
 	return names, nil
 }
 
+// expireMany makes so many keys that are due.
+func (w *world) expireMany(n int) {
+	for i := range n {
+		w.expire(fmt.Sprintf("k%03d", i))
+	}
+}
+
 // TestCollectionsThatAreNotEmpty: a collection is told if a key in it, or below it, has a value.
 func TestCollectionsThatAreNotEmpty(t *testing.T) {
 	damage := func(w *world, key string) { w.PutData(w.name(key), []byte("no cell at all")) }
@@ -56,30 +63,20 @@ func TestCollectionsThatAreNotEmpty(t *testing.T) {
 		"undecided": {func(w *world) { w.intend("k", "v") }, false},
 		"committed": {func(w *world) { w.intend("k", "v"); w.join("k") }, true},
 		"behind many that are due": {func(w *world) {
-			for i := range 20 {
-				w.expire(fmt.Sprintf("k%02d", i))
-			}
+			w.expireMany(20)
 			w.intend("l", "v")
 			w.join("l")
 		}, true},
-		"many that are due": {func(w *world) {
-			for i := range 300 {
-				w.expire(fmt.Sprintf("k%03d", i))
-			}
-		}, false},
+		"many that are due": {func(w *world) { w.expireMany(300) }, false},
 		"many that are due, and one behind": {func(w *world) {
-			for i := range 300 {
-				w.expire(fmt.Sprintf("k%03d", i))
-			}
+			w.expireMany(300)
 			w.intend("l", "v")
 			w.join("l")
 		}, true},
 		"before many that are due": {func(w *world) {
 			w.intend("j", "v")
 			w.join("j")
-			for i := range 300 {
-				w.expire(fmt.Sprintf("k%03d", i))
-			}
+			w.expireMany(300)
 		}, true},
 		"damaged": {func(w *world) { damage(w, "k") }, true},
 		"below":   {func(w *world) { w.in("b", "c"); w.write("k", "v") }, true},
