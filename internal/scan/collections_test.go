@@ -151,7 +151,8 @@ func TestCollectionsThatCannotBeRead(t *testing.T) {
 		"cell": {func(w *world) { w.expire("k") },
 			func(w *world) string { return "db/" + w.name("k") }, nil},
 		"cell behind a value": {func(w *world) { w.expire("k"); w.write("j", "v") },
-			func(w *world) string { return "db/" + w.name("k") }, []string{"a", "b", "c", "d", "e", "f", "g"}},
+			func(w *world) string { return "db/" + w.name("k") },
+			[]string{"a", "b", "c", "d", "e", "f", "g"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
