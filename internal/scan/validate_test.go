@@ -80,6 +80,9 @@ func TestValidate(t *testing.T) {
 			func(w *world) { w.sweep("k00003") }, true, 0},
 		{"the last tombstone is swept", func(w *world) { w.remove("k00009") }, scan.Range{},
 			func(w *world) { w.sweep("k00009") }, true, 0},
+		{"what never committed is swept",
+			func(w *world) { w.intend("k00003+", "new") }, scan.Range{},
+			func(w *world) { w.sweep("k00003+") }, false, 0},
 		{"a tombstone is condemned", func(w *world) { w.remove("k00003") }, scan.Range{},
 			func(w *world) { w.condemn("k00003") }, true, 1},
 	} {
@@ -276,6 +279,24 @@ func TestValidateInParallel(t *testing.T) {
 	})
 }
 
+// However many cells are in doubt, all are read.
+func TestValidateManyDoubts(t *testing.T) {
+	for _, last := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			w.fill(2)
+			span := w.consume(w.all(), scan.WalkOptions{}, 0)
+			for i := range 1000 { // read at once
+				w.intend(fmt.Sprintf("m%05d", i), "undecided")
+			}
+			if w.intend("n", "undecided"); last {
+				w.write("o", "new")
+			}
+			_, stale, _ := w.validate(scan.Validator{}, span)
+			assert.Equal(t, last, stale)
+		})
+	}
+}
+
 // What was not consumed is neither listed nor compared.
 func TestValidateWhatWasConsumed(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -362,6 +383,7 @@ func TestWalkLosesItsInstant(t *testing.T) {
 		m.Keep([]*scan.Span{w.consume(r, scan.WalkOptions{}, 5)}, at)
 		span := w.consume(r, scan.WalkOptions{Known: m.Recall(r, at)}, 5)
 		assert.Equal(t, at, span.At(), "left within what is known")
+		w.net.pageMax = 3 // so that more is left to be listed
 		for _, leave := range []int{6, 0} {
 			span = w.consume(r, scan.WalkOptions{Known: m.Recall(r, at)}, leave)
 			assert.True(t, span.At().IsZero(), "went on behind it")
@@ -374,6 +396,28 @@ func TestWalkLosesItsInstant(t *testing.T) {
 		r.KeysOnly = false
 		span = w.consume(r, scan.WalkOptions{Known: m.Recall(r, at)}, 0)
 		assert.True(t, span.At().IsZero())
+	})
+}
+
+// Nor is one that listed something, be it that nothing was there, in either direction.
+func TestWalkThatFoundNothingMoreLosesItsInstant(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.fill(10)
+		at := time.Now()
+		for _, x := range []struct {
+			from, to string
+			reverse  bool
+		}{{"", "k00020", false}, {"k", "", true}} {
+			var m scan.Memory
+			known := scan.Range{Interval: w.interval(x.from, x.to)}
+			m.Keep([]*scan.Span{w.consume(known, scan.WalkOptions{}, 0)}, at)
+			r := w.all()
+			r.Reverse = x.reverse
+			o := scan.WalkOptions{Known: m.Recall(r, at)}
+			require.NotEmpty(t, o.Known)
+			assert.Equal(t, at, w.consume(r, o, 10).At(), "left in time")
+			assert.True(t, w.consume(r, o, 0).At().IsZero(), "%+v", x)
+		}
 	})
 }
 

@@ -274,7 +274,9 @@ func TestWalkPassesOverWhatIsNotACell(t *testing.T) {
 	for _, name := range []string{"+c/=k\xff", "+c/=%", "+c/=k00000 (1)", "+c/=k00000/x"} {
 		inWorld(t, func(w *world) {
 			w.fill(2)
-			w.PutData(name, []byte("x"))
+			for shape := range 4 { // that its size would be of
+				w.PutData(fmt.Sprint(name, shape), []byte("four,,,"[:4+shape]))
+			}
 			keys, _, _ := w.walk(w.all())
 			assert.Equal(t, []string{"k00000", "k00001"}, keys)
 		})

@@ -48,10 +48,15 @@ type world struct {
 	txs   int // how many attempts there were
 }
 
+// errFailing is that of requests that are to fail.
+var errFailing = fmt.Errorf("failing: %w", backend.ErrDenied)
+
 // counted is a backend that counts requests, and makes pages small.
 type counted struct {
 	backend.Backend
-	pageMax int // names in a page, if not 0
+	pageMax int    // names in a page, if not 0
+	damaged string // a name that listings say is
+	failing string // a name, or a prefix of listings, whose requests fail, if not empty
 
 	mu   sync.Mutex // guards all below
 	gets []string
@@ -71,6 +76,9 @@ func (c *counted) Get(
 	if before != nil {
 		before()
 	}
+	if name == c.failing {
+		return backend.Object{}, errFailing
+	}
 	return c.Backend.Get(ctx, name, known)
 }
 
@@ -78,10 +86,17 @@ func (c *counted) List(ctx context.Context, o backend.ListOptions) (backend.Page
 	c.mu.Lock()
 	c.lists = append(c.lists, o)
 	c.mu.Unlock()
+	if o.Prefix == c.failing {
+		return backend.Page{}, errFailing
+	}
 	if c.pageMax > 0 {
 		o.Limit = min(o.Limit, c.pageMax)
 	}
-	return c.Backend.List(ctx, o)
+	page, err := c.Backend.List(ctx, o)
+	for i, x := range page.Objects {
+		page.Objects[i].Damaged = x.Name == c.damaged
+	}
+	return page, err
 }
 
 // beforeGet makes something happen before the next get.

@@ -81,6 +81,32 @@ func TestARefusalTellsNoTime(t *testing.T) {
 	}
 }
 
+// TestTheClockIsAskedOnce: where answers to reads tell no time, one to a write does, or none: the
+// first who needs it asks, nobody else. Else a process whose clock is ahead would count as due what
+// is not.
+func TestTheClockIsAskedOnce(t *testing.T) {
+	for _, tells := range []bool{true, false} {
+		mem := memory.New(memory.WithClock(func() time.Time { return time.Now().Add(-time.Hour) }))
+		open(t, mem)
+		w := &wire{mem: mem}
+		w.after = func(op faulty.Op, _ int, a *faulty.Answer) {
+			if a.Object.Time = (time.Time{}); !tells || op.Kind != faulty.Put {
+				a.Stamp.Time = time.Time{}
+			}
+		}
+		st, err := store.Open(background, w.options())
+		require.NoError(t, err)
+		ahead := func() bool { return st.Clock() > time.Now().Add(-time.Minute).UnixNano() }
+		assert.True(t, ahead(), "it is the process's")
+		w.sent = nil
+		require.NoError(t, st.AskClock(background))
+		assert.Len(t, w.sent, 3, "a write, a listing, a removal")
+		assert.Equal(t, !tells, ahead())
+		require.NoError(t, st.AskClock(background))
+		assert.Len(t, w.sent, 3, "nobody asks again")
+	}
+}
+
 // Of two instants the earlier one is that by each clock that is known: an attempt is over before
 // the oldest of the values that it links may be garbage.
 func TestEarlierMoment(t *testing.T) {

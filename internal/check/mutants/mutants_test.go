@@ -20,7 +20,7 @@ import (
 // be told from the original.
 func TestSample(t *testing.T) {
 	p := newPlan(t, "testdata", "sample")
-	s := p.build(t, suite{name: "sample"})[0]
+	s := p.build(t, &suite{name: "sample"})[0]
 	s.measure(t)
 	var left []string
 	for _, m := range p.all {
@@ -40,8 +40,9 @@ var (
 	seeds    = flag.Int("mutants.seeds", 120, "schedules of the simulation for each")
 	suites   = flag.String("mutants.suites", "", "only suites whose label matches the expression")
 	share    = flag.Bool("mutants.share", false, "simulate what other tests kill, too")
-	slow     = flag.Bool("mutants.slow", false, "at the end, the slow tests of check/system, too")
+	slow     = flag.Bool("mutants.slow", false, "at the end, the slow tests, too")
 	workers  = flag.Int("mutants.workers", 1, "mutants at once")
+	built    = flag.String("mutants.built", "", "folder of tests built before, of the same source")
 	record   = flag.String("mutants.record", "", "file of results: what is in it is not run again")
 )
 
@@ -54,13 +55,19 @@ func TestMutants(t *testing.T) {
 	}
 	p := mutated(t, *packages)
 	all := p.build(t, engine()...)
-	for i := range all {
-		all[i].measure(t)
-	}
 	r, explained := readResults(t), explanations(t)
-	for _, name := range strings.Split(*packages, ",") {
+	names := strings.Split(*packages, ",")
+	order := map[string][]*suite{}
+	for _, name := range names {
+		order[name] = ordered(all, name)
+	}
+	for i := range all { // one suite of each package, then the next: the cheapest come first
+		for _, name := range names {
+			r.run(t, p.chosen(name), order[name][:min(i+1, len(order[name]))])
+		}
+	}
+	for _, name := range names {
 		chosen := p.chosen(name)
-		r.run(t, chosen, p.ordered(t, all, name))
 		tally := map[string]int{}
 		for _, m := range chosen {
 			by, failed := r.killer(m, all)

@@ -47,7 +47,7 @@ func (r *results) put(key, label, failed string) {
 }
 
 // note adds what a suite says of a mutant.
-func (r *results) note(t *testing.T, m mutant, s suite, failed string) {
+func (r *results) note(t *testing.T, m mutant, s *suite, failed string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.put(m.key(), s.label(), failed)
@@ -62,7 +62,7 @@ func (r *results) note(t *testing.T, m mutant, s suite, failed string) {
 }
 
 // killer is the label of the suite that has killed a mutant, and what has failed there.
-func (r *results) killer(m mutant, suites []suite) (by, failed string) {
+func (r *results) killer(m mutant, suites []*suite) (by, failed string) {
 	for _, s := range suites {
 		if failed := r.known[m.key()][s.label()]; failed != "" && failed != survived {
 			return s.label(), failed
@@ -73,7 +73,7 @@ func (r *results) killer(m mutant, suites []suite) (by, failed string) {
 
 // run gives mutants to one suite after another, until one kills them. Those that took too long
 // by the clock are given to it again, one by one: the machine may have stood still.
-func (r *results) run(t *testing.T, all []mutant, suites []suite) {
+func (r *results) run(t *testing.T, all []mutant, suites []*suite) {
 	for i, s := range suites {
 		var left []mutant
 		for _, m := range all {
@@ -83,6 +83,10 @@ func (r *results) run(t *testing.T, all []mutant, suites []suite) {
 				left = append(left, m)
 			}
 		}
+		if left == nil {
+			continue
+		}
+		s.measure(t)
 		var late []mutant
 		atOnce(left, func(m mutant) {
 			killed, says := s.kills(t, m.id)
@@ -120,7 +124,7 @@ func atOnce(all []mutant, do func(mutant)) {
 }
 
 var failure = regexp.MustCompile(
-	`schedule (\d+): |--- FAIL: (\S+)|SIGXCPU|` + tooLong + `|(panic: .*)|(fatal error: .*)`)
+	`schedule (\d+): |--- FAIL: (\S+)|` + tooMuch + `|` + tooLong + `|(panic: .*)|(fatal error: .*)`)
 
 // first is what has failed first.
 func first(killed bool, says string) string {

@@ -42,24 +42,45 @@ func (m mutant) key() string {
 
 func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s", m.file, m.line, m.key()) }
 
-// variable is what in each package says which of its mutants is on.
-const variable = "mutant_"
+// isOn is what in each package reports whether a mutant is on, and notes that a test has come
+// to it.
+const isOn = "mutantOn_"
 
-// switches is the file that is added to each package.
+// switches is the file that is added to each package. A bound tells only where it matters: of
+// equal values.
 const switches = `package %s
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"strconv"
+	"sync/atomic"
 )
 
-var mutant_, _ = strconv.Atoi(os.Getenv("%s"))
+var (
+	mutant_, _     = strconv.Atoi(os.Getenv("%s"))
+	mutantFile_, _ = os.OpenFile(os.Getenv("%s"), os.O_APPEND|os.O_WRONLY, 0)
+	mutantMet_     [%d]atomic.Bool
+)
 
-func mutantLT_[T cmp.Ordered](n int, a, b T) bool { return a < b || mutant_ == n && a == b }
-func mutantLE_[T cmp.Ordered](n int, a, b T) bool { return a < b || mutant_ != n && a == b }
-func mutantGT_[T cmp.Ordered](n int, a, b T) bool { return a > b || mutant_ == n && a == b }
-func mutantGE_[T cmp.Ordered](n int, a, b T) bool { return a > b || mutant_ != n && a == b }
+func mutantOn_(n int) bool {
+	if mutantFile_ != nil {
+		mutantTell_(n)
+	}
+	return mutant_ == n
+}
+
+func mutantTell_(n int) {
+	if !mutantMet_[n].Swap(true) {
+		fmt.Fprintln(mutantFile_, n)
+	}
+}
+
+func mutantLT_[T cmp.Ordered](n int, a, b T) bool { return a < b || a == b && mutantOn_(n) }
+func mutantLE_[T cmp.Ordered](n int, a, b T) bool { return a < b || a == b && !mutantOn_(n) }
+func mutantGT_[T cmp.Ordered](n int, a, b T) bool { return a > b || a == b && mutantOn_(n) }
+func mutantGE_[T cmp.Ordered](n int, a, b T) bool { return a > b || a == b && !mutantOn_(n) }
 `
 
 var bounds = map[token.Token]string{
@@ -164,7 +185,7 @@ func (r *rewriter) block(list []ast.Stmt) {
 			continue
 		}
 		n := r.add(drop, s)
-		r.put(s.Pos(), fmt.Sprintf("if %s != %d { ", variable, n))
+		r.put(s.Pos(), fmt.Sprintf("if !%s(%d) { ", isOn, n))
 		r.inside(s)
 		r.put(s.End(), " }")
 	}
@@ -260,7 +281,7 @@ func (r *rewriter) leaf(e ast.Expr) {
 }
 
 func (r *rewriter) flip(e ast.Expr, inside func()) {
-	r.put(e.Pos(), fmt.Sprintf("((%s == %d) != (", variable, r.add(flip, e)))
+	r.put(e.Pos(), fmt.Sprintf("(%s(%d) != (", isOn, r.add(flip, e)))
 	inside()
 	r.put(e.End(), "))")
 }
@@ -269,7 +290,7 @@ func (r *rewriter) flip(e ast.Expr, inside func()) {
 func (r *rewriter) binary(x *ast.BinaryExpr) bool {
 	switch x.Op {
 	case token.LAND, token.LOR:
-		not := fmt.Sprintf("((%s == %d) != (", variable, r.add(either, x))
+		not := fmt.Sprintf("(%s(%d) != (", isOn, r.add(either, x))
 		r.put(x.Pos(), not+not)
 		r.leaf(x.X)
 		r.put(x.X.End(), "))")

@@ -2,14 +2,10 @@ package mutants
 
 import (
 	"fmt"
-	"os/exec"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // simulation is the first suite.
@@ -24,60 +20,60 @@ var units = []string{
 
 const system = "internal/check/system"
 
-// slowTests are those of check/system that take nearly all of its time.
-const slowTests = "^(TestNothingGrowsInAnHour|TestStress|TestSweepIsAsFastAsItsRequests|" +
-	"TestNothingButLiveDataIsLeft|TestNemesis|TestBacklogOfUnlinkingIsBounded|" +
-	"TestScanTooManyKeys|TestChurn|TestScanUnderWrites|TestLoadKilled|" +
-	"TestSweepWhileOthersWork|TestInlineTable|TestScanOnEveryStore|TestMemoryOfLargeValues)$"
+// slowTests are those of a package that take nearly all of its time.
+var slowTests = map[string]string{
+	"internal/scan": "^TestWalkReverseInBoundedMemory$",
+	".": "^(TestFollowersEndWithWhatIsThere|TestReadMultiMax|TestLoadIsRepeatedFromItsBeginning|" +
+		"TestLoadEnds|TestInspect)$",
+	system: "^(TestNothingGrowsInAnHour|TestStress|TestSweepIsAsFastAsItsRequests|" +
+		"TestNothingButLiveDataIsLeft|TestNemesis|TestBacklogOfUnlinkingIsBounded|" +
+		"TestScanTooManyKeys|TestChurn|TestScanUnderWrites|TestLoadKilled|" +
+		"TestSweepWhileOthersWork|TestInlineTable|TestScanOnEveryStore|TestMemoryOfLargeValues|" +
+		"TestItemsAtScale|TestLoadKeepsLittle|TestNoDoubtInACrowd|TestFarBehindOnServers|" +
+		"TestContention|TestDrop|TestCollections|TestCheckWhileOthersWork|TestWalksOnEveryStore|" +
+		"TestBacklogIsBounded|TestMemoryOfALargeUpdate|TestScanModel|TestLoadBoundsBytes)$",
+}
 
 // engine are the tests that mutants of the engine are given to, in that order.
-func engine() []suite {
-	all := []suite{{name: simulation, args: []string{"-test.cpu=1",
-		"-test.run=^TestSim$", "-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", *seeds)}}}
+func engine() []*suite {
+	all := []*suite{{name: simulation, only: "^TestSim$", args: []string{"-test.cpu=1",
+		"-sim.shrink=false", fmt.Sprintf("-sim.seeds=%d", *seeds)}}}
 	short := []string{"-test.failfast", "-test.short"}
 	for _, u := range units {
-		s := suite{name: u, args: short}
-		if u == system {
-			s.args = append(slices.Clone(short), "-test.skip="+slowTests)
-		}
-		all = append(all, s)
+		all = append(all, &suite{name: u, skip: slowTests[u], args: short})
 	}
-	if *slow {
-		args := append(slices.Clone(short), "-test.run="+slowTests)
-		all = append(all, suite{name: system, part: "slow", args: args})
+	for _, u := range units {
+		if *slow && slowTests[u] != "" {
+			all = append(all, &suite{name: u, part: "slow", only: slowTests[u], args: short})
+		}
 	}
 	wanted := regexp.MustCompile(*suites)
-	return slices.DeleteFunc(all, func(s suite) bool { return !wanted.MatchString(s.label()) })
+	return slices.DeleteFunc(all, func(s *suite) bool { return !wanted.MatchString(s.label()) })
 }
 
 // ordered has those tests come first that were written for a package: most of them are cheap.
-// Those that do not have it among what they are built of are left out.
-func (p *plan) ordered(t *testing.T, all []suite, name string) []suite {
+func ordered(all []*suite, name string) []*suite {
 	own := "internal/" + name
 	if name == "commit" {
 		own = "internal/txn"
 	}
-	rank := func(s suite) int {
-		switch s.name {
-		case own:
+	rank := func(s *suite) int {
+		switch {
+		case s.part != "":
+			return 3
+		case s.name == own:
 			return 0
-		case simulation:
+		case s.name == simulation:
 			return 1
 		}
 		return 2
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(s suite) bool {
-		cmd := exec.Command("go", "list", "-deps", "-test", "./"+s.name)
-		cmd.Dir = p.root
-		out, err := cmd.Output()
-		require.NoError(t, err)
-		return !strings.Contains(string(out), "/internal/"+name+"\n")
-	})
-	slices.SortStableFunc(all, func(a, b suite) int { return rank(a) - rank(b) })
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b *suite) int { return rank(a) - rank(b) })
 	return all
 }
 
 // label names the suite in results.
-func (s suite) label() string {
+func (s *suite) label() string {
 	return strings.TrimSpace(path.Base(s.name) + " " + s.part)
 }
