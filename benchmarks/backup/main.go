@@ -43,6 +43,8 @@ func program(t *testing.T, args []string, out, progress io.Writer) (err error) {
 	keys := f.Int("keys", 20_000, "keys of 16 bytes, with values of 1008")
 	collections := f.Int("collections", 1,
 		"how many collections they are in: stand-ins list a short prefix quicker")
+	concurrency := f.Int("concurrency", strictkv.DefaultConcurrency,
+		"requests at once: a server that is slow to accept connections has some time out")
 	to := report.Output{Table: out}
 	to.Flag(f)
 	if err := f.Parse(args); err != nil {
@@ -63,7 +65,7 @@ func program(t *testing.T, args []string, out, progress io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	m := &measuring{ctx: context.Background(), store: *server, b: b, keys: *keys, log: progress,
-		collections: *collections}
+		collections: *collections, concurrency: *concurrency}
 	if err := m.run(); err != nil {
 		return err
 	}
@@ -76,6 +78,7 @@ type measuring struct {
 	b           *bucketurl.Bucket
 	keys        int
 	collections int
+	concurrency int
 	log         io.Writer
 	moved       atomic.Int64
 	rows        []row
@@ -92,7 +95,7 @@ func (m *measuring) step(name string, f func() (int64, error)) error {
 }
 
 func (m *measuring) open(name string) (*strictkv.DB, error) {
-	return strictkv.Open(m.ctx, name, m.b)
+	return strictkv.Open(m.ctx, name, m.b, strictkv.WithConcurrency(m.concurrency))
 }
 
 func (m *measuring) run() error {

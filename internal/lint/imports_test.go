@@ -281,7 +281,7 @@ var directions = []row{
 		"golang.org/x/term", "github.com/schollz/progressbar/v3",
 	}, "an operator's tool stands on what users see; what it prints and reads is in packages"},
 	{"benchmarks/internal/server", []string{
-		"testing", "backend", "backend/azure/azuretest", "backend/bucketurl",
+		"testing", "net/http/httptest", "backend", "backend/azure/azuretest", "backend/bucketurl",
 		"backend/bucketurl/bucketurltest", "backend/pebble/pebbleurl", "benchmarks/internal/bucket",
 		"github.com/fsouza/fake-gcs-server",
 	}, "it starts the stand-ins of the tests for benchmarks"},
