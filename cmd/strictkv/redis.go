@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/url"
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,7 +78,7 @@ func (a *app) serveRedis(ctx context.Context, f *redisFlags) (err error) {
 	}
 	log := slog.New(slog.NewTextHandler(a.err, nil))
 	f.options.Logger = log
-	f.options.Combine, f.options.Overlap = combines(a.bucket)
+	f.options.Combine = strings.HasPrefix(a.bucket, "pebble:")
 	serve := func(db *strictkv.DB) error {
 		s, err := redis.NewServer(db, f.options)
 		if err != nil {
@@ -92,17 +91,6 @@ func (a *app) serveRedis(ctx context.Context, f *redisFlags) (err error) {
 		opts = append(opts, strictkv.MustExist())
 	}
 	return a.use(ctx, serve, opts...)
-}
-
-// combines reports whether commands of different clients are to share transactions in the bucket
-// of a URL, and whether those are to overlap: where a commit waits for the disk.
-func combines(bucket string) (combine, overlap bool) {
-	u, err := url.Parse(bucket)
-	if err != nil || u.Scheme != "pebble" {
-		return false, false
-	}
-	unsynced, _ := strconv.ParseBool(u.Query().Get("nosync")) // what is wrong Open tells
-	return true, !unsynced
 }
 
 // untilEnd serves until ctx ends, and then lets clients finish.

@@ -109,18 +109,3 @@ func TestGarbageIsCollectedRarely(t *testing.T) {
 	stop()
 	assert.Equal(t, mine, current(), "it is as it was before")
 }
-
-func TestCombines(t *testing.T) {
-	for bucket, want := range map[string][2]bool{
-		"pebble:///data":                           {true, true},
-		"pebble:///data?buffer_mib=64":             {true, true},
-		"pebble:///data?nosync=false":              {true, true},
-		"pebble:///data?nosync=true&buffer_mib=64": {true, false},
-		"gs://bucket":                              {false, false},
-		"file:///pebble:":                          {false, false},
-		"%":                                        {false, false},
-	} {
-		combine, overlap := combines(bucket)
-		assert.Equal(t, want, [2]bool{combine, overlap}, bucket)
-	}
-}

@@ -69,10 +69,6 @@ type Options struct {
 	// those do that one client sends at once. It pays where a transaction of many keys takes
 	// as long as one of a single key, as in package backend/pebble: not in a bucket of a cloud.
 	Combine bool
-	// Overlap, beside Combine, has one such transaction more begin while others wait for the disk,
-	// once clients enough wait for it. It pays where a commit takes longer than the work of a
-	// processor that it is: not without syncs.
-	Overlap bool
 	// Logger takes what an operator should know; by default nothing does.
 	Logger *slog.Logger
 }

@@ -74,7 +74,7 @@ func NewServer(db *strictkv.DB, o Options) (*Server, error) {
 		Full: full, Reserve: s.reserve, Free: s.free,
 	}
 	if o.Combine {
-		s.shared.Combiner = session.NewCombiner(o.Overlap)
+		s.shared.Combiner = session.NewCombiner()
 	}
 	if len(o.Users) > 0 {
 		s.shared.Admit = newUsers(o.Users).admit

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"runtime"
 	"slices"
 	"sync"
@@ -23,50 +22,27 @@ const (
 	combinedArgMax = 256 << 10
 )
 
-// extraMin is how many sessions wait, at least, when one more may lead. They are as many as take
-// part in the transactions under way, too: small ones would not pay for themselves.
-const extraMin = 8
-
 // Combiner has commands of different sessions share transactions, as those of a pipeline do: flat
 // combining (Hendler et al. 2010). One session leads: it runs what it wants to have run, and what
 // others do that wait. Who comes meanwhile waits, and the first of them leads next.
-//
-// While a transaction waits for the disk, the next one can run: so one session more may lead, once
-// enough wait for it. What is run at the same time names different keys, as transactions that want
-// the same one wait for each other, and run again.
 type Combiner struct {
-	most  int  // how many may lead at any time
-	extra bool // one more may
-	seed  maphash.Seed
-
 	mu      sync.Mutex // guards all below
-	leading int
-	running int                 // parts of those who lead
-	busy    map[uint64]struct{} // hashes of their keys
-	waiting []*part             // the eldest first
+	leaders int        // how many more may lead now
+	waiting []*part    // the eldest first
 }
 
 // NewCombiner returns a Combiner by which transactions keep half of the processors busy: the rest
-// is for the clients' connections. If they overlap, there is one more while others wait.
-func NewCombiner(overlap bool) *Combiner {
-	return newCombiner(max(1, runtime.GOMAXPROCS(0)/2), overlap)
-}
-
-func newCombiner(most int, extra bool) *Combiner {
-	return &Combiner{
-		most: most, extra: extra, seed: maphash.MakeSeed(), busy: map[uint64]struct{}{},
-	}
-}
+// is for the clients' connections.
+func NewCombiner() *Combiner { return &Combiner{leaders: max(1, runtime.GOMAXPROCS(0)/2)} }
 
 // part is what one session has run in a transaction.
 type part struct {
 	s     *Session
 	calls []call
+	keys  int // that they name
 	bytes int // of their arguments
 	mark  resp.Mark
 	done  int // calls that were run
-
-	hashes []uint64 // of the keys that they name, for the Combiner
 
 	told chan order // one at a time
 	err  error      // that of the transaction, for ended
@@ -103,6 +79,7 @@ func (p *part) combines() bool {
 			}
 			p.bytes += len(arg)
 		}
+		c.eachKey(func([]byte) { p.keys++ })
 	}
 	return writes
 }
@@ -131,11 +108,6 @@ func (c *Combiner) run(ctx context.Context, p *part) error {
 	if p.told == nil {
 		p.told = make(chan order, 1)
 	}
-	for i := range p.calls {
-		p.calls[i].eachKey(func(key []byte) {
-			p.hashes = append(p.hashes, maphash.Bytes(c.seed, key))
-		})
-	}
 	if c.enter(p) {
 		return c.lead(ctx, p)
 	}
@@ -162,51 +134,12 @@ func (c *Combiner) run(ctx context.Context, p *part) error {
 func (c *Combiner) enter(p *part) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.leaders > 0 {
+		c.leaders--
+		return true
+	}
 	c.waiting = append(c.waiting, p)
-	next := c.nextLocked()
-	if next == nil || next == p {
-		return next != nil
-	}
-	next.told <- lead
 	return false
-}
-
-// nextLocked takes out the eldest part, if its session is to lead now. If that can't, as others run
-// what names the same keys, nobody can who came later: else it might wait for ever.
-func (c *Combiner) nextLocked() *part {
-	if len(c.waiting) == 0 {
-		return nil
-	}
-	next := c.waiting[0]
-	switch {
-	case c.leading == 0: // nothing is busy
-	case c.meetsLocked(next) || c.leading > c.most:
-		return nil
-	case c.leading == c.most && (!c.extra || len(c.waiting) < max(extraMin, c.running)):
-		return nil
-	}
-	c.waiting = slices.Delete(c.waiting, 0, 1)
-	c.leading++
-	c.beginLocked(next)
-	return next
-}
-
-// meetsLocked reports whether a part names a key that is busy.
-func (c *Combiner) meetsLocked(p *part) bool {
-	for _, h := range p.hashes {
-		if _, busy := c.busy[h]; busy {
-			return true
-		}
-	}
-	return false
-}
-
-// beginLocked makes the keys of a part busy.
-func (c *Combiner) beginLocked(p *part) {
-	c.running++
-	for _, h := range p.hashes {
-		c.busy[h] = struct{}{}
-	}
 }
 
 // leave takes out a part that waits, if it still does.
@@ -226,7 +159,7 @@ func (c *Combiner) lead(ctx context.Context, p *part) (err error) {
 	runtime.Gosched()              // others whose commands have come by now take part
 	parts, o := c.gather(p), alone // if a command panics, each of the others is on its own
 	defer func() {
-		c.pass(parts)
+		c.pass()
 		for _, q := range parts[1:] {
 			q.s.release()
 			q.err = err
@@ -252,38 +185,28 @@ func (c *Combiner) lead(ctx context.Context, p *part) (err error) {
 func (c *Combiner) gather(p *part) []*part {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	parts, left := []*part{p}, c.waiting[:0]
-	keys, bytes := len(p.hashes), p.bytes
-	full := false
+	parts := []*part{p}
+	keys, bytes := p.keys, p.bytes
 	for _, q := range c.waiting {
-		full = full || keys+len(q.hashes) > combinedKeysMax || bytes+q.bytes > combinedMax
-		if full || c.leading > 1 && c.meetsLocked(q) {
-			left = append(left, q)
-			continue
+		keys, bytes = keys+q.keys, bytes+q.bytes
+		if keys > combinedKeysMax || bytes > combinedMax {
+			break
 		}
-		keys, bytes = keys+len(q.hashes), bytes+q.bytes
 		parts = append(parts, q)
 	}
-	clear(c.waiting[len(left):])
-	c.waiting = left
-	for _, q := range parts[1:] {
-		c.beginLocked(q)
-	}
+	c.waiting = slices.Delete(c.waiting, 0, len(parts)-1)
 	return parts
 }
 
-// pass ends leading: the eldest who waits goes on, unless there are enough who lead.
-func (c *Combiner) pass(parts []*part) {
+// pass ends leading: the eldest who waits goes on.
+func (c *Combiner) pass() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.leading--
-	c.running -= len(parts)
-	for _, p := range parts {
-		for _, h := range p.hashes {
-			delete(c.busy, h)
-		}
+	if len(c.waiting) == 0 {
+		c.leaders++
+		return
 	}
-	if next := c.nextLocked(); next != nil {
-		next.told <- lead
-	}
+	next := c.waiting[0]
+	c.waiting = slices.Delete(c.waiting, 0, 1)
+	next.told <- lead
 }

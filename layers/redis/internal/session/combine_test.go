@@ -90,7 +90,7 @@ func combine(t *testing.T, f func(c *combined)) {
 				return nil
 			},
 			Free:     func(n int) { c.reserved.Add(-int64(n)) },
-			Combiner: newCombiner(1, true),
+			Combiner: &Combiner{leaders: 1},
 		}
 		f(c)
 		assert.Zero(t, c.reserved.Load())
@@ -223,7 +223,6 @@ func TestMoreThanATransactionHasRoomFor(t *testing.T) {
 
 func TestMoreBytesThanATransactionHasRoomFor(t *testing.T) {
 	combine(t, func(c *combined) {
-		c.Combiner = newCombiner(1, false)
 		first := c.begin("hold 1")
 		var all []func() string
 		for i := range combinedMax/combinedArgMax + 1 {
@@ -321,13 +320,13 @@ func TestPartsThatCombine(t *testing.T) {
 	write := of(command.Write|command.Plain, "mset", "a", "1", "bc", "2")
 	read := of(command.Plain, "get", "a")
 	for name, test := range map[string]struct {
-		calls []call
-		want  bool
-		bytes int
+		calls       []call
+		want        bool
+		keys, bytes int
 	}{
-		"a write":            {calls: []call{write}, want: true, bytes: 9},
-		"a write and a read": {calls: []call{read, write}, want: true, bytes: 13},
-		"reads alone":        {calls: []call{read, read}, bytes: 8},
+		"a write":            {calls: []call{write}, want: true, keys: 2, bytes: 9},
+		"a write and a read": {calls: []call{read, write}, want: true, keys: 3, bytes: 13},
+		"reads alone":        {calls: []call{read, read}, keys: 2, bytes: 8},
 		"not plain":          {calls: []call{write, of(command.Write, "spop", "s")}},
 		"as long as may be": {
 			calls: []call{of(command.Write|command.Plain, strings.Repeat("x", combinedArgMax))},
@@ -341,6 +340,7 @@ func TestPartsThatCombine(t *testing.T) {
 			p := &part{calls: test.calls}
 			assert.Equal(t, test.want, p.combines())
 			if test.want {
+				assert.Equal(t, test.keys, p.keys)
 				assert.Equal(t, test.bytes, p.bytes)
 			}
 		})
@@ -352,82 +352,4 @@ func TestByItself(t *testing.T) {
 	assert.False(t, byItself(errors.Join(strictkv.ErrTooLarge, strictkv.ErrInDoubt)))
 	assert.False(t, byItself(strictkv.ErrUnavailable))
 	assert.False(t, byItself(nil))
-}
-
-// several begins sessions that put one key each, and returns what waits for their replies.
-func (c *combined) several(from, n int) func() {
-	var all []func() string
-	for i := range n {
-		all = append(all, c.begin(fmt.Sprint("put ", from+i)))
-	}
-	return func() {
-		for _, replies := range all {
-			assert.Equal(c.t, "+OK ", replies())
-		}
-	}
-}
-
-// TestOneMoreLeads: while a transaction waits, enough others are run in one more, and no more than
-// that; what names a key of the first waits for it.
-func TestOneMoreLeads(t *testing.T) {
-	combine(t, func(c *combined) {
-		first := c.begin("hold 1")
-		rest := c.several(10, extraMin-1)
-		assert.EqualValues(t, 1, c.Stats.Transactions.Load(), "too few wait")
-		same := c.begin("put 1 again", "put 17")
-		c.several(50, 1)
-		rest()
-		assert.EqualValues(t, 2, c.Stats.Transactions.Load())
-		assert.Empty(t, c.has("1", "17"))
-
-		close(c.free)
-		assert.Equal(t, "+OK ", first())
-		assert.Equal(t, "+OK +OK ", same())
-		assert.EqualValues(t, 3, c.Stats.Transactions.Load())
-		assert.Equal(t, []string{"1", "17"}, c.has("1", "17"))
-		c.idle()
-	})
-}
-
-// TestNoMoreThanOneMoreLeads: who comes while two transactions wait is for the next one.
-func TestNoMoreThanOneMoreLeads(t *testing.T) {
-	combine(t, func(c *combined) {
-		first, second := c.begin("hold 1"), c.begin("hold 2")
-		rest := c.several(10, extraMin-1)
-		assert.EqualValues(t, 2, c.Stats.Transactions.Load())
-		more := c.several(50, 4*extraMin)
-		assert.EqualValues(t, 2, c.Stats.Transactions.Load())
-		close(c.free)
-		assert.Equal(t, "+OK ", first())
-		assert.Equal(t, "+OK ", second())
-		rest()
-		more()
-		c.idle()
-	})
-}
-
-// TestTheEldestIsNotPassed: who waits for a key is followed by all who come later, as they could
-// go on taking turns with it.
-func TestTheEldestIsNotPassed(t *testing.T) {
-	combine(t, func(c *combined) {
-		first := c.begin("hold 1")
-		same := c.begin("put 1")
-		rest := c.several(10, 2*extraMin)
-		assert.EqualValues(t, 1, c.Stats.Transactions.Load())
-		close(c.free)
-		assert.Equal(t, "+OK ", first())
-		assert.Equal(t, "+OK ", same())
-		rest()
-		assert.EqualValues(t, 2, c.Stats.Transactions.Load())
-		c.idle()
-	})
-}
-
-// idle checks that nothing is left of what was run.
-func (c *combined) idle() {
-	synctest.Wait()
-	assert.Zero(c.t, c.Combiner.leading)
-	assert.Zero(c.t, c.Combiner.running)
-	assert.Empty(c.t, c.Combiner.busy)
-	assert.Empty(c.t, c.Combiner.waiting)
 }

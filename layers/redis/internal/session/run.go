@@ -19,7 +19,7 @@ func (s *Session) run(ctx context.Context, calls []call) int {
 		return 1
 	}
 	p := &s.part
-	*p = part{s: s, calls: calls, mark: s.out.Mark(), told: p.told, hashes: p.hashes[:0]}
+	*p = part{s: s, calls: calls, mark: s.out.Mark(), told: p.told}
 	err := errAlone
 	if s.shared.Combiner != nil && p.combines() {
 		err = s.shared.Combiner.run(ctx, p)
@@ -28,7 +28,7 @@ func (s *Session) run(ctx context.Context, calls []call) int {
 		err = s.transaction(ctx, calls, s.shared.Staleness != 0, p.run)
 	}
 	mark, done := p.mark, p.done
-	*p = part{told: p.told, hashes: p.hashes}
+	*p = part{told: p.told}
 	return s.ran(ctx, calls, mark, done, err)
 }
 
