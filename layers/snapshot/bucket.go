@@ -23,13 +23,14 @@ import (
 const (
 	// uploadsMax is how many parts of a save are under way at once.
 	uploadsMax = 8
-	// partsCached is how many bytes of parts a Bucket keeps in memory, unless one alone has more.
-	partsCached = 64 << 20
 	// triesMax is how often a request is sent that fails, with pauses from tryPause to tryPauseMax.
 	triesMax    = 8
 	tryPause    = 50 * time.Millisecond
 	tryPauseMax = 5 * time.Second
 )
+
+// partsCached is how many bytes of parts a Bucket keeps in memory, unless one alone has more.
+var partsCached = 64 << 20 // a test lowers it
 
 // Bucket returns the store below a prefix of a bucket; "" is the whole bucket. Segments of files,
 // of about 1 MiB, are objects by their hash, so that a snapshot shares them with others: a save

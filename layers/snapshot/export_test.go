@@ -18,3 +18,10 @@ func Exclude(ctx context.Context, s Store) (done func() error, err error) {
 	_, done, err = s.exclude(ctx)
 	return done, err
 }
+
+// KeepOnePart has Buckets keep the last part that they have read, and no more.
+func KeepOnePart() (restore func()) {
+	was := partsCached
+	partsCached = 0
+	return func() { partsCached = was }
+}

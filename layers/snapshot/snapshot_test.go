@@ -9,12 +9,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv"
+	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/layers/snapshot"
 )
@@ -282,4 +285,49 @@ func TestRefusals(t *testing.T) {
 		assert.Equal(t, 2, r.Kept)
 		assert.Zero(t, r.Removed)
 	}
+}
+
+// countedGets counts the parts that are read.
+type countedGets struct {
+	backend.Backend
+	parts atomic.Int64
+}
+
+func (b *countedGets) Get(
+	ctx context.Context, name string, known backend.Version,
+) (backend.Object, error) {
+	if strings.HasPrefix(name, "part/") {
+		b.parts.Add(1)
+	}
+	return b.Backend.Get(ctx, name, known)
+}
+
+// TestVerifyReadsPartsOnce: who verifies in a bucket pays for each byte of a file once, and of
+// layers for a second read, which counts their keys.
+func TestVerifyReadsPartsOnce(t *testing.T) {
+	defer snapshot.KeepOnePart()()
+	b := &countedGets{Backend: memory.New()}
+	s := snapshot.Bucket(b, "")
+	want := map[string]string{}
+	for i := range 400 {
+		want[fmt.Sprintf("%04d", i)] = strings.Repeat(fmt.Sprint(i), 5000)
+	}
+	snap := open(t, s, build(t, s, want))
+	stored := func() (n int64) {
+		page, err := b.List(t.Context(), backend.ListOptions{Prefix: "part/"})
+		require.NoError(t, err)
+		return int64(len(page.Objects))
+	}
+	parts := stored()
+	require.Greater(t, parts, int64(3))
+	b.parts.Store(0)
+	require.NoError(t, snap.Verify(t.Context()))
+	assert.Contains(t, []int64{parts - 1, parts}, b.parts.Load(), "one may be kept from before")
+
+	name, err := snap.With([]byte("more"), []byte("value")).Save(t.Context())
+	require.NoError(t, err)
+	layered := open(t, s, name)
+	b.parts.Store(0)
+	require.NoError(t, layered.Verify(t.Context()))
+	assert.LessOrEqual(t, b.parts.Load(), 2*stored())
 }

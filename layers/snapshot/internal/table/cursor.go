@@ -172,46 +172,15 @@ func (c *Cursor) load() {
 	c.e.Key, c.ok = c.keys[at:len(c.keys):len(c.keys)], true
 }
 
-// Verify reads all of the file, and compares it with every checksum and hash, and with what the
-// index and the footer say.
+// Verify reads all of the file, each segment once, and compares it with every checksum and hash,
+// and with what the index and the footer say.
 func (f *File) Verify(ctx context.Context) error {
-	offset, ordinal := int64(0), int64(0)
-	for i := range f.top.n {
-		s, err := f.Segment(i)
-		if err != nil {
-			return err
-		}
-		if s.Offset != offset || s.ordinal != ordinal {
-			return fmt.Errorf("%w: segment %d of %x is not where it should be", ErrCorrupt, i,
-				f.Name)
-		}
-		_, raw, err := f.Raw(ctx, i)
-		if err != nil {
-			return err
-		}
-		if sha256.Sum256(raw) != s.Sum {
-			return fmt.Errorf("%w: the hash of segment %d of %x does not match", ErrCorrupt, i,
-				f.Name)
-		}
-		index, err := f.block(ctx, &s, s.indexPlace())
-		if err != nil {
-			return err
-		}
-		offset, ordinal = offset+s.Length, ordinal+1+int64(index.n)
-	}
-	if offset != f.Size-int64(len(f.tail)) {
-		return fmt.Errorf("%w: %x has %d bytes of segments, not %d", ErrCorrupt, f.Name, offset,
-			f.Size-int64(len(f.tail)))
-	}
-	return f.verifyEntries(ctx)
-}
-
-func (f *File) verifyEntries(ctx context.Context) error {
+	v := verifying{f: f}
 	var entries, deletes int64
 	var last []byte
 	c := f.Cursor(ctx)
 	for c.Seek(nil); c.ok; c.Next() {
-		if err := ctx.Err(); err != nil {
+		if err := v.segments(ctx, c.seg+1); err != nil {
 			return err
 		}
 		if entries++; c.e.Deleted {
@@ -225,9 +194,50 @@ func (f *File) verifyEntries(ctx context.Context) error {
 	if c.err != nil {
 		return c.err
 	}
+	if err := v.segments(ctx, f.top.n); err != nil {
+		return err
+	}
+	if v.offset != f.Size-int64(len(f.tail)) {
+		return fmt.Errorf("%w: %x has %d bytes of segments, not %d", ErrCorrupt, f.Name, v.offset,
+			f.Size-int64(len(f.tail)))
+	}
 	if entries != f.Entries || deletes != f.Deletes {
 		return fmt.Errorf("%w: %x has %d entries, %d of them deletions, not %d and %d", ErrCorrupt,
 			f.Name, entries, deletes, f.Entries, f.Deletes)
+	}
+	return nil
+}
+
+// verifying is how far the segments of a file were verified.
+type verifying struct {
+	f               *File
+	next            int // the first one that was not
+	offset, ordinal int64
+}
+
+// segments verifies those before the n-th one.
+func (v *verifying) segments(ctx context.Context, n int) error {
+	for ; v.next < n; v.next++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s, raw, err := v.f.Raw(ctx, v.next)
+		if err != nil {
+			return err
+		}
+		if s.Offset != v.offset || s.ordinal != v.ordinal {
+			return fmt.Errorf("%w: segment %d of %x is not where it should be", ErrCorrupt, v.next,
+				v.f.Name)
+		}
+		if sha256.Sum256(raw) != s.Sum {
+			return fmt.Errorf("%w: the hash of segment %d of %x does not match", ErrCorrupt, v.next,
+				v.f.Name)
+		}
+		index, err := v.f.block(ctx, &s, s.indexPlace())
+		if err != nil {
+			return err
+		}
+		v.offset, v.ordinal = v.offset+s.Length, v.ordinal+1+int64(index.n)
 	}
 	return nil
 }
