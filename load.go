@@ -58,7 +58,8 @@ type LoadFailure struct {
 
 // Load inserts the keys that a sequence yields, many at once: it is for bringing data into a
 // collection. It is not a transaction: each key is inserted by one of its own, which costs one
-// request, and can be read as soon as it is there.
+// request, or two where a request may be sent twice on its way (backend.Capabilities.SendsOnce),
+// and can be read as soon as it is there.
 //
 // A key that is there with the same value is fine, so that a load that was stopped, or killed,
 // can be repeated: from its beginning, since any number of insertions may overtake a slow one, so

@@ -68,7 +68,9 @@ func TestMemoryRecallsTheNewest(t *testing.T) {
 			found := m.Recall(r, at)
 			if assert.Len(t, found, 1) {
 				i := found[0].Interval
-				assert.Equal(t, x.keep[x.want], [2]string{i.From, i.To})
+				kept := x.keep[x.want]
+				assert.Equal(t, kept[0], i.From)
+				assert.Equal(t, kept[1], i.To)
 			}
 		})
 	}
@@ -82,14 +84,14 @@ func TestMemoryForgetsInBulk(t *testing.T) {
 	assert.True(t, m.Used())
 	at := time.Unix(1000, 0)
 	for i := range writtenMax + 1 {
-		assert.Equal(t, i, len(m.written))
+		assert.Len(t, m.written, i)
 		assert.Zero(t, m.dropped, "there is room")
 		m.Forget(at.Add(time.Duration(i)), fmt.Sprint(i))
 	}
-	assert.Equal(t, writtenMax/2, len(m.written), "half of them, not with each name")
+	assert.Len(t, m.written, writtenMax/2, "half of them, not with each name")
 	assert.Equal(t, at.Add(writtenMax/2), m.dropped, "the last that is not remembered")
 	m.Forget(at, make([]string, 5*writtenMax)...)
-	assert.Equal(t, writtenMax/2, len(m.written))
+	assert.Len(t, m.written, writtenMax/2)
 }
 
 // TestFirstPage: a scan with a limit asks for little more than that.

@@ -146,7 +146,7 @@ func TestMarks(t *testing.T) {
 	for i := range marksMax + 1 {
 		p.mark(fmt.Sprintf("%05d", i))
 	}
-	require.Equal(t, marksMax/2+1, len(p.marks))
+	require.Len(t, p.marks, marksMax/2+1)
 	for i, mark := range p.marks {
 		require.Equal(t, fmt.Sprintf("%05d", 2*i), mark)
 	}

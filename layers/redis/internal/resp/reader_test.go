@@ -61,7 +61,7 @@ func TestMiddling(t *testing.T) {
 		require.ErrorIs(t, err, io.EOF, name)
 		require.Len(t, got, len(want), name)
 		for i := range want {
-			require.True(t, want[i] == got[i], "%s: command %d", name, i)
+			require.Equal(t, want[i], got[i], "%s: command %d", name, i)
 		}
 	}
 }
