@@ -437,6 +437,8 @@ func TestEndsOfContexts(t *testing.T) {
 		assert.NotErrorIs(t, err, backend.ErrUnavailable)
 		assert.ErrorIs(t, err, backend.ErrOutcomeUnknown)
 	}
-	assert.Equal(t, backend.ErrDenied, store.NotTheCallers(backend.ErrDenied))
+	err := store.NotTheCallers(backend.ErrDenied)
+	assert.ErrorIs(t, err, backend.ErrDenied)
+	assert.NotErrorIs(t, err, backend.ErrUnavailable)
 	assert.NoError(t, store.NotTheCallers(nil))
 }
