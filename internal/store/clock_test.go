@@ -36,6 +36,20 @@ func TestAnOpenHandleHasAClock(t *testing.T) {
 	assert.GreaterOrEqual(t, st.Clock(), before)
 }
 
+// TestAnObjectTellsTheTime: when it was written has passed, though the answer that says so may tell
+// no time of its own.
+func TestAnObjectTellsTheTime(t *testing.T) {
+	st, w := open(t, memory.New())
+	putCell(t, st, store.NoObject("=a"), "text")
+	written := time.Now().Add(time.Hour).Round(0)
+	w.after = func(_ faulty.Op, _ int, a *faulty.Answer) {
+		a.Object.Time, a.Object.Modified = time.Time{}, written
+	}
+	_, err := st.Fetch(background, "=a")
+	require.NoError(t, err)
+	assert.Equal(t, written, st.Moment().There)
+}
+
 // TestARefusalTellsNoTime: a handle that knows no time of the store's is answered without one, by
 // a refusal. That does not say that the store's answers tell none: else the handle would take the
 // clock of its process for the store's, and values for due.

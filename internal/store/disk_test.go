@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv/backend"
+	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/backend/memory"
 	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/store"
@@ -185,4 +187,24 @@ func TestDiskOfTwoDatabases(t *testing.T) {
 	reads := one.Counts().Gets.Load()
 	require.NoError(t, one.Verify(background, "=a", v))
 	assert.Equal(t, reads+1, one.Counts().Gets.Load())
+}
+
+// TestDiskOfAnotherStore: a store that takes the version on disk for malformed, as the objects
+// were copied from a store of another kind, is asked without it.
+func TestDiskOfAnotherStore(t *testing.T) {
+	mem, d := memory.New(), disk{}
+	st, _ := restart(t, mem, d)
+	putCell(t, st, store.NoObject("=a"), "text")
+	st, w := restart(t, mem, d)
+	w.before = func(_ context.Context, op faulty.Op, _ int) error {
+		if op.Known != "" {
+			return backend.ErrInvalid
+		}
+		return nil
+	}
+	seen, err := st.Read(background, "=a")
+	require.NoError(t, err)
+	assert.Equal(t, "text", string(seen.Cell.Value.Data))
+	_, err = st.Read(background, "=a")
+	require.ErrorIs(t, err, backend.ErrInvalid, "the version is of this store")
 }

@@ -340,6 +340,7 @@ func TestRead(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, put.Version, w.sent[len(w.sent)-1].Known, "it asks whether it was modified")
 	assert.Equal(t, int64(1), st.Counts().NotModified.Load())
+	assert.Zero(t, st.Counts().DiskHits.Load(), "it was in memory")
 	assert.Equal(t, cell.Encode(s.Cell, 0), cell.Encode(again.Cell, 0))
 	assert.Zero(t, s.Since.Sub(again.Since))
 	assert.Greater(t, again.Proved, s.Proved)
@@ -402,4 +403,42 @@ func TestReadIsSentAgain(t *testing.T) {
 			assert.NoError(t, err)
 		})
 	}
+}
+
+// TestReadsShowChangeRate: reads tell how fast others change what is cached.
+func TestReadsShowChangeRate(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		mem := memory.New()
+		st, _ := open(t, mem)
+		other, _ := open(t, mem)
+		at := putCell(t, other, store.NoObject("=a"), "text")
+		for range 64 {
+			_, err := st.Read(background, "=a")
+			require.NoError(t, err)
+			if changed {
+				at = putCell(t, other, at, "text")
+			}
+		}
+		seen, ok := st.Cached("=a")
+		require.True(t, ok)
+		seen.Until = seen.Until.AddDate(0, 0, -1)
+		assert.Equal(t, changed, st.Doubtful(seen))
+	}
+}
+
+// TestEndsOfContexts: the end of a context that is not the caller's is not told as one.
+func TestEndsOfContexts(t *testing.T) {
+	for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {
+		err := store.NotTheCallers(fmt.Errorf("wrapped: %w", ended))
+		assert.NotErrorIs(t, err, ended)
+		assert.ErrorIs(t, err, backend.ErrUnavailable)
+		err = store.NotTheCallers(errors.Join(ended, backend.ErrOutcomeUnknown))
+		assert.NotErrorIs(t, err, ended)
+		assert.NotErrorIs(t, err, backend.ErrUnavailable)
+		assert.ErrorIs(t, err, backend.ErrOutcomeUnknown)
+	}
+	err := store.NotTheCallers(backend.ErrDenied)
+	assert.ErrorIs(t, err, backend.ErrDenied)
+	assert.NotErrorIs(t, err, backend.ErrUnavailable)
+	assert.NoError(t, store.NotTheCallers(nil))
 }

@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -56,5 +58,56 @@ func TestListingsThatFail(t *testing.T) {
 	require.Len(t, told, 3)
 	for _, err := range told {
 		assert.ErrorIs(t, err, backend.ErrDenied)
+	}
+}
+
+// TestDamagedValue: bytes that are not those which were written are never given to anybody.
+func TestDamagedValue(t *testing.T) {
+	for _, wrong := range []string{"valuf", "valu", ""} {
+		st, w := open(t, memory.New())
+		v, _, err := st.Upload(background, "=a", st.NewValue([]byte("value")), []byte("value"))
+		require.NoError(t, err)
+		at := valuesIn(t, w)[0]
+		_, err = w.mem.Put(background, at.Name, []byte(wrong), backend.IfVersion(at.Version))
+		require.NoError(t, err)
+
+		var log bytes.Buffer
+		o := w.options()
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		other, err := store.Open(background, o)
+		require.NoError(t, err)
+		for range 2 {
+			_, err = other.Download(background, "=a", v)
+			require.ErrorIs(t, err, backend.ErrCorrupt)
+			require.ErrorContains(t, err, at.Name)
+			require.ErrorIs(t, other.Verify(background, "=a", v), backend.ErrCorrupt)
+		}
+		assert.Contains(t, log.String(), "damaged")
+		assert.Contains(t, log.String(), at.Name)
+	}
+}
+
+// TestValueIsFetchedOnce: what was fetched, be it from the disk, is remembered.
+func TestValueIsFetchedOnce(t *testing.T) {
+	for _, onDisk := range []bool{false, true} {
+		mem, d := memory.New(), disk{}
+		st, _ := restart(t, mem, d)
+		v, _, err := st.Upload(background, "=a", st.NewValue([]byte("value")), []byte("value"))
+		require.NoError(t, err)
+		if !onDisk {
+			clear(d)
+		}
+		st, w := restart(t, mem, d)
+		for range 2 {
+			data, err := st.Download(background, "=a", v)
+			require.NoError(t, err)
+			assert.Equal(t, "value", string(data))
+			clear(d)
+		}
+		if onDisk {
+			assert.Empty(t, w.sent)
+		} else {
+			assert.Len(t, w.sent, 1)
+		}
 	}
 }
