@@ -3,12 +3,14 @@ package store_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/memory"
+	"github.com/strictkv/strictkv/internal/cell"
 	"github.com/strictkv/strictkv/internal/store"
 )
 
@@ -124,4 +126,104 @@ func TestCarelessBatcher(t *testing.T) {
 	require.ErrorIs(t, err, backend.ErrPrecondition)
 	require.Equal(t, store.Refused, result)
 	require.Zero(t, refused)
+}
+
+// shaped is a batcher that the test shapes.
+type shaped struct {
+	batcher
+	before, after func() error // nil: nothing
+	max           int
+	once          bool // what it declares of how often writes are sent
+}
+
+func (s shaped) PutAll(
+	ctx context.Context, writes []backend.Write,
+) (at []backend.Stamp, refused int, err error) {
+	if s.before != nil {
+		if err := s.before(); err != nil {
+			return nil, 0, err
+		}
+	}
+	at, refused, err = s.batcher.PutAll(ctx, writes)
+	if s.after != nil && err == nil {
+		err = s.after()
+	}
+	return at, refused, err
+}
+
+func (s shaped) BatchMax() int { return s.max }
+
+func (s shaped) Capabilities() backend.Capabilities {
+	return backend.Capabilities{SendsOnce: s.once}
+}
+
+func openShaped(t *testing.T, s shaped) *store.Store {
+	t.Helper()
+	s.batcher = batcher{memory.New()}
+	o := (&wire{}).options()
+	o.Backend = s
+	st, err := store.Open(background, o)
+	require.NoError(t, err)
+	return st
+}
+
+// TestSendsTogether: as many bytes as the store takes, by requests of which none arrives twice. A
+// wrapper of a store that takes none says so by a bound of 0.
+func TestSendsTogether(t *testing.T) {
+	size := len(cell.Encode(valued(1), 1))
+	for _, x := range []struct {
+		max             int
+		once            bool
+		batches, suffit bool
+	}{
+		{2 * size, true, true, true}, {2*size - 1, true, true, false},
+		{2 * size, false, false, false}, {0, true, false, false},
+	} {
+		st := openShaped(t, shaped{max: x.max, once: x.once})
+		assert.Equal(t, x.batches, st.Batches(), x)
+		assert.Equal(t, x.suffit, st.SendsTogether([]*store.Write{
+			st.Prepare(store.NoObject("=a"), valued(1)),
+			st.Prepare(store.NoObject("=b"), valued(2)),
+		}), x)
+	}
+}
+
+// TestBatchThatIsNotApplied: it is told why.
+func TestBatchThatIsNotApplied(t *testing.T) {
+	gone, cancel := context.WithCancel(background)
+	cancel()
+	for _, x := range []struct {
+		ctx  context.Context
+		err  error
+		want error
+	}{
+		{gone, nil, context.Canceled},
+		{background, backend.ErrThrottled, backend.ErrUnavailable},
+		{background, backend.ErrDenied, backend.ErrDenied},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			st := openShaped(t, shaped{
+				before: func() error { return x.err }, max: 1 << 20, once: true,
+			})
+			result, _, _, err := st.SendAll(x.ctx, []*store.Write{
+				st.Prepare(store.NoObject("=a"), valued(1)),
+			})
+			require.ErrorIs(t, err, x.want)
+			assert.Equal(t, store.NotApplied, result)
+		})
+	}
+}
+
+// TestOwnBatchReplacesWhatWasReadWhileItWasOnItsWay: as a single write does.
+func TestOwnBatchReplacesWhatWasReadWhileItWasOnItsWay(t *testing.T) {
+	var st *store.Store
+	st = openShaped(t, shaped{
+		before: func() error { _, err := st.Read(background, "=a"); return err },
+		max:    1 << 20, once: true,
+	})
+	_, seen, _, err := st.SendAll(background, []*store.Write{
+		st.Prepare(store.NoObject("=a"), valued(1)),
+	})
+	require.NoError(t, err)
+	assert.Equal(t, seen[0].Version, cached(t, st).Version)
 }

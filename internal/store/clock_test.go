@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,6 +77,10 @@ func TestARefusalTellsNoTime(t *testing.T) {
 				return err
 			}, nil,
 		},
+		"an announcement": {backend.ErrPrecondition, func(st *store.Store) error {
+			_, _, err := st.Announce(background, "mine", nil)
+			return err
+		}, backend.ErrPrecondition},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &wire{mem: memory.New()}
@@ -118,6 +124,64 @@ func TestTheClockIsAskedOnce(t *testing.T) {
 		assert.Equal(t, !tells, ahead())
 		require.NoError(t, st.AskClock(background))
 		assert.Len(t, w.sent, 3, "nobody asks again")
+	}
+}
+
+// TestWritesTellTheTime: where answers to reads tell no time, those to writes do, whatever is
+// written: else a process whose clock is ahead would count as due what is not.
+func TestWritesTellTheTime(t *testing.T) {
+	for name, write := range map[string]func(st *store.Store) error{
+		"a cell": func(st *store.Store) error {
+			_, _, err := st.Send(background, st.Prepare(store.NoObject("=a"), valued(1)))
+			return err
+		},
+		"an external value": func(st *store.Store) error {
+			_, _, err := st.Upload(background, "=a", st.NewValue(nil), nil)
+			return err
+		},
+		"an announcement": func(st *store.Store) error {
+			_, _, err := st.Announce(background, "mine", nil)
+			return err
+		},
+	} {
+		mem := memory.New(memory.WithClock(func() time.Time { return time.Now().Add(-time.Hour) }))
+		open(t, mem)
+		w := &wire{mem: mem}
+		w.after = func(_ faulty.Op, _ int, a *faulty.Answer) { a.Object.Time = time.Time{} }
+		st, err := store.Open(background, w.options())
+		require.NoError(t, err)
+		ahead := func() bool { return st.Clock() > time.Now().Add(-time.Minute).UnixNano() }
+		assert.True(t, ahead(), "it is the process's")
+		require.NoError(t, write(st), name)
+		assert.False(t, ahead(), name)
+	}
+}
+
+// The store's time is that of an object. If that can't be removed, it is known nevertheless; if it
+// can't be written, it is not.
+func TestStoreTime(t *testing.T) {
+	then := time.Unix(1e9, 0)
+	for _, x := range []struct {
+		denied []faulty.Kind
+		want   error
+	}{
+		{nil, nil}, {[]faulty.Kind{faulty.Delete}, nil},
+		{[]faulty.Kind{faulty.Put}, backend.ErrDenied},
+		{[]faulty.Kind{faulty.List}, backend.ErrDenied},
+	} {
+		st, w := open(t, memory.New(memory.WithClock(func() time.Time { return then })))
+		w.before = func(_ context.Context, op faulty.Op, _ int) error {
+			if slices.Contains(x.denied, op.Kind) {
+				return backend.ErrDenied
+			}
+			return nil
+		}
+		at, err := st.StoreTime(background)
+		require.ErrorIs(t, err, x.want, x.denied)
+		if x.want == nil {
+			require.NoError(t, err, x.denied)
+			assert.True(t, at.Equal(then), x.denied)
+		}
 	}
 }
 

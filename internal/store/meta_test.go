@@ -132,6 +132,8 @@ func TestMetaThatCannotBeOpened(t *testing.T) {
 		"a torn field":       {with(200, 9, 'x'), backend.ErrCorrupt},
 		"a field of no size": {with(200), backend.ErrCorrupt},
 		"two ids":            {with(body[5:]...), backend.ErrCorrupt},
+		"a short id":         {seal(append(body[:5:5], 1, 1, 7)), backend.ErrCorrupt},
+		"newer, and nothing": {newer(seal(body[:5])), cell.ErrFormat},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &wire{mem: memory.New()}
@@ -168,6 +170,29 @@ func TestOpenWithoutAStore(t *testing.T) {
 			assert.NotErrorIs(t, err, backend.ErrNotFound)
 			assert.Len(t, w.sent, x.sent)
 		})
+	}
+}
+
+// Who wants a database that is there, or may not write, creates none; who may not write does not
+// try to, nor asks the store what it can do.
+func TestOpenWhatMustExist(t *testing.T) {
+	for name, shape := range map[string]func(o *store.Options){
+		"must exist": func(o *store.Options) { o.MustExist = true },
+		"read only":  func(o *store.Options) { o.ReadOnly = true },
+	} {
+		w := &wire{mem: memory.New()}
+		o := w.options()
+		o.Probe = store.ProbeAgain
+		shape(&o)
+		_, err := store.Open(background, o)
+		require.ErrorIs(t, err, store.ErrNoDatabase, name)
+		assert.Zero(t, w.mem.Len(), name)
+		open(t, w.mem)
+		before := stored(t, w.mem)
+		st, err := store.Open(background, o)
+		require.NoError(t, err, name)
+		assert.Equal(t, o.ReadOnly, st.Counts().Puts.Load() == 0, name)
+		assert.Equal(t, o.ReadOnly, string(before) == string(stored(t, w.mem)), name)
 	}
 }
 

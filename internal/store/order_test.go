@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -176,4 +177,34 @@ func TestThrottledWriteThatIsOutrun(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a write has made was so when it was answered; it was asked for when it was sent.
+func TestWhenAWriteWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wait := func() error { time.Sleep(time.Second); return nil }
+		st, w := open(t, memory.New())
+		w.before = func(context.Context, faulty.Op, int) error { return wait() }
+		w.after = func(faulty.Op, int, *faulty.Answer) { _ = wait() }
+		check := func(st *store.Store, send func(w *store.Write) (store.Snapshot, error)) {
+			begun, tick := time.Now(), st.Tick()
+			s, err := send(st.Prepare(store.NoObject("=a"), valued(1)))
+			require.NoError(t, err)
+			assert.Zero(t, s.Until.Sub(begun))
+			assert.Equal(t, 2*time.Second, s.Since.Sub(begun))
+			assert.Less(t, tick, s.Proved)
+			assert.Less(t, s.Proved, st.Tick())
+			assert.Equal(t, 2*time.Second, st.PutLatency())
+		}
+		check(st, func(w *store.Write) (store.Snapshot, error) {
+			_, s, err := st.Send(background, w)
+			return s, err
+		})
+		st = openShaped(t, shaped{before: wait, after: wait, max: 1 << 20, once: true})
+		check(st, func(w *store.Write) (store.Snapshot, error) {
+			_, all, _, err := st.SendAll(background, []*store.Write{w})
+			require.NoError(t, err)
+			return all[0], nil
+		})
+	})
 }

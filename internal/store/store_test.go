@@ -291,7 +291,22 @@ func TestARequestThatHangs(t *testing.T) {
 			st, w := open(t, memory.New())
 			w.before = hang
 			_, err := st.Read(background, "=a")
-			assert.ErrorIs(t, err, backend.ErrUnavailable, "the caller's context has not ended")
+			require.ErrorIs(t, err, backend.ErrUnavailable, "the caller's context has not ended")
+			assert.NotErrorIs(t, err, context.DeadlineExceeded, "nor does the error say so")
+			w.before = func(context.Context, faulty.Op, int) error { return context.Canceled }
+			_, err = st.Read(background, "=a")
+			require.ErrorIs(t, err, backend.ErrUnavailable)
+			assert.NotErrorIs(t, err, context.Canceled)
+		})
+	})
+	t.Run("an odd error is what it is", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st, w := open(t, memory.New())
+			odd := errors.New("who knows")
+			w.before = func(context.Context, faulty.Op, int) error { return odd }
+			_, err := st.Read(background, "=a")
+			require.ErrorIs(t, err, odd)
+			assert.NotErrorIs(t, err, backend.ErrUnavailable)
 		})
 	})
 }
