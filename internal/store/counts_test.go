@@ -46,7 +46,8 @@ func TestRequestsAreObserved(t *testing.T) {
 	}
 	read := func(st *store.Store) { _, _ = st.Read(background, "=a") }
 	list := func(st *store.Store) {
-		for range st.List(background, "") {
+		for _, err := range st.List(background, "") {
+			_ = err // which is that of the request, if it has one
 			break
 		}
 	}
