@@ -164,3 +164,32 @@ func TestLocksThatAreGivenUpAreNotCompleted(t *testing.T) {
 		assert.Less(t, fifth, 5*time.Second)
 	})
 }
+
+// The answer of a raced for lock is lost, and another try learns only later that it was refused,
+// by what came before: the lock is of no use still, and must not be waited for.
+func TestARaceIsLostThoughAnotherTryWasRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=b")
+		h := w.handle()
+		h.tear()
+		h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
+		h.meanwhile("=b", 4, func() { w.overwrite("=b", 6) })
+		refused := false
+		h.meanwhile("=b", 5, func() {
+			w.overwrite("=b", 7)
+			refused = true
+		})
+		h.Every(func(_ context.Context, op faulty.Op, a *faulty.Answer) {
+			if refused && a != nil && op.Kind == faulty.Get {
+				refused = false // what has refused it is told late
+				pass(300 * time.Millisecond)
+			}
+		})
+		h.LoseAnswer("=b", 6, nil)
+		start := time.Now()
+		_, err := h.tx(context.Background(), update("new", "=a", "=b"))
+		require.NoError(t, err)
+		assert.Zero(t, h.Planned())
+		assert.Less(t, time.Since(start), patience)
+	})
+}
