@@ -193,3 +193,34 @@ func TestARaceIsLostThoughAnotherTryWasRefused(t *testing.T) {
 		assert.Less(t, time.Since(start), patience)
 	})
 }
+
+// A try in a race is denied, or the look at what became of it: that ends the transaction, and is
+// not taken for a lock.
+func TestADeniedTryEndsARace(t *testing.T) {
+	for name, lost := range map[string]bool{"the write": false, "the look after it": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.Value(1, "=a", "=b")
+				h := w.handle()
+				h.tear()
+				h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
+				h.meanwhile("=b", 4, func() { w.overwrite("=b", 6) })
+				denied := false
+				h.Before(faulty.Put, "=b", 5, func(context.Context) error {
+					if denied = lost; denied {
+						return backend.ErrOutcomeUnknown
+					}
+					return backend.ErrDenied
+				})
+				h.Every(func(_ context.Context, op faulty.Op, a *faulty.Answer) {
+					if denied && a != nil && op.Kind == faulty.Get {
+						denied, a.Err = false, backend.ErrDenied
+					}
+				})
+				_, err := h.tx(context.Background(), update("new", "=a", "=b"))
+				require.ErrorIs(t, err, backend.ErrDenied)
+				assert.Zero(t, h.Planned())
+			})
+		})
+	}
+}
