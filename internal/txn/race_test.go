@@ -3,6 +3,7 @@ package txn_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -174,15 +175,14 @@ func TestARaceIsLostThoughAnotherTryWasRefused(t *testing.T) {
 		h.tear()
 		h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
 		h.meanwhile("=b", 4, func() { w.overwrite("=b", 6) })
-		refused := false
+		var refused atomic.Bool
 		h.meanwhile("=b", 5, func() {
 			w.overwrite("=b", 7)
-			refused = true
+			refused.Store(true)
 		})
 		h.Every(func(_ context.Context, op faulty.Op, a *faulty.Answer) {
-			if refused && a != nil && op.Kind == faulty.Get {
-				refused = false // what has refused it is told late
-				pass(300 * time.Millisecond)
+			if a != nil && op.Kind == faulty.Get && refused.Swap(false) {
+				pass(300 * time.Millisecond) // what has refused it is told late
 			}
 		})
 		h.LoseAnswer("=b", 6, nil)
@@ -205,16 +205,16 @@ func TestADeniedTryEndsARace(t *testing.T) {
 				h.tear()
 				h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
 				h.meanwhile("=b", 4, func() { w.overwrite("=b", 6) })
-				denied := false
+				var denied atomic.Bool
 				h.Before(faulty.Put, "=b", 5, func(context.Context) error {
-					if denied = lost; denied {
+					if denied.Store(lost); lost {
 						return backend.ErrOutcomeUnknown
 					}
 					return backend.ErrDenied
 				})
 				h.Every(func(_ context.Context, op faulty.Op, a *faulty.Answer) {
-					if denied && a != nil && op.Kind == faulty.Get {
-						denied, a.Err = false, backend.ErrDenied
+					if a != nil && op.Kind == faulty.Get && denied.Swap(false) {
+						a.Err = backend.ErrDenied
 					}
 				})
 				_, err := h.tx(context.Background(), update("new", "=a", "=b"))
