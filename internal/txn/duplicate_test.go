@@ -3,6 +3,7 @@ package txn_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -68,5 +69,47 @@ func TestDuplicateIsNoProof(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// Where a write may be sent twice, a refusal proves nothing if the cell does not remember its
+// writers since the base: so one that is old, or that the transaction has not read itself, is read
+// again. Else the outcome would be in doubt whenever others have written a key often.
+func TestABaseIsReadAgain(t *testing.T) {
+	for name, x := range map[string]struct {
+		before func(h *handle)
+		fn     func(tx *txn.Tx) error
+		runs   int
+	}{
+		"read by the transaction, long ago": {nil, func(tx *txn.Tx) error {
+			defer pass(time.Second)
+			return look(tx, "=a")
+		}, 2},
+		"read just now, by another transaction": {
+			func(h *handle) { h.read("=a") }, func(*txn.Tx) error { return nil }, 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.Value(1, "=a")
+				h := w.handle()
+				if x.before != nil {
+					x.before(h)
+				}
+				runs := 0
+				_, err := h.tx(context.Background(), func(tx *txn.Tx) error {
+					if err := x.fn(tx); err != nil {
+						return err
+					}
+					if runs++; runs == 1 {
+						w.forget("=a")
+					}
+					return write("new", "=a")(tx)
+				})
+				require.NoError(t, err)
+				assert.Equal(t, x.runs, runs)
+				assert.Zero(t, h.engine.Stats().Refused.Load())
+			})
+		})
 	}
 }

@@ -17,16 +17,19 @@ import (
 // what only might have does not make it fail.
 func TestDueUnderLocks(t *testing.T) {
 	for name, x := range map[string]struct {
-		late bool
-		saw  []bool
+		passes bool          // until the value is due, and longer
+		late   time.Duration // how much longer
+		saw    []bool
 	}{
-		"in time":  {false, []bool{true, true, true, true}},
-		"too late": {true, []bool{true, true, true, true, false}},
+		"in time":              {false, 0, []bool{true, true, true, true}},
+		"at that very instant": {true, 0, []bool{true, true, true, true, false}},
+		"too late":             {true, time.Second, []bool{true, true, true, true, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				v := inline("v")
-				v.Expires = time.Now().Add(time.Minute).UnixNano()
+				due := time.Now().Add(time.Minute)
+				v.Expires = due.UnixNano()
 				w.Write(1, cell.Put, v, "=a")
 				w.Value(1, "=b")
 				h := w.handle()
@@ -36,8 +39,8 @@ func TestDueUnderLocks(t *testing.T) {
 				var saw []bool
 				_, err := h.tx(context.Background(), func(tx *txn.Tx) error {
 					_, err := tx.Read("=a")
-					if saw = append(saw, err == nil); x.late && len(saw) == len(x.saw)-1 {
-						pass(time.Minute)
+					if saw = append(saw, err == nil); x.passes && len(saw) == len(x.saw)-1 {
+						pass(time.Until(due) + x.late)
 					}
 					if len(saw) > len(x.saw) {
 						return errors.New("it runs for ever")

@@ -344,3 +344,30 @@ func TestStoreFailsDuringTheFunction(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// While too many cells wait for the background, an attempt waits that would leave more, and only
+// such a one.
+func TestOnlySoMuchIsLeftToTheBackground(t *testing.T) {
+	for name, x := range map[string]struct {
+		fn    func(tx *txn.Tx) error
+		waits bool
+	}{
+		"direct":    {write("v", "=1"), false},
+		"parallel":  {write("v", "=1", "=2"), true},
+		"validated": {copyOf("=0", "=1", "=2"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				h := w.handle()
+				all := names(2 * 33)
+				for i := 0; i < len(all); i += 2 {
+					h.must(write("v", all[i], all[i+1]))
+				}
+				start := time.Now()
+				h.must(x.fn)
+				assert.Equal(t, x.waits, time.Since(start) > 0)
+				h.drain()
+			})
+		})
+	}
+}

@@ -3,6 +3,7 @@ package txn_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -163,4 +164,63 @@ func TestLocksThatAreGivenUpAreNotCompleted(t *testing.T) {
 		require.NoError(t, err)
 		assert.Less(t, fifth, 5*time.Second)
 	})
+}
+
+// The answer of a raced for lock is lost, and another try learns only later that it was refused,
+// by what came before: the lock is of no use still, and must not be waited for.
+func TestARaceIsLostThoughAnotherTryWasRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=b")
+		h := w.handle()
+		h.tear()
+		h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
+		h.meanwhile("=b", 4, func() { w.overwrite("=b", 6) })
+		var refused atomic.Bool
+		h.meanwhile("=b", 5, func() {
+			w.overwrite("=b", 7)
+			refused.Store(true)
+		})
+		h.Every(func(_ context.Context, op faulty.Op, a *faulty.Answer) {
+			if a != nil && op.Kind == faulty.Get && refused.Swap(false) {
+				pass(300 * time.Millisecond) // what has refused it is told late
+			}
+		})
+		h.LoseAnswer("=b", 6, nil)
+		start := time.Now()
+		_, err := h.tx(context.Background(), update("new", "=a", "=b"))
+		require.NoError(t, err)
+		assert.Zero(t, h.Planned())
+		assert.Less(t, time.Since(start), patience)
+	})
+}
+
+// A try in a race is denied, or the look at what became of it: that ends the transaction, and is
+// not taken for a lock.
+func TestADeniedTryEndsARace(t *testing.T) {
+	for name, lost := range map[string]bool{"the write": false, "the look after it": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.Value(1, "=a", "=b")
+				h := w.handle()
+				h.tear()
+				h.meanwhile("=b", 3, func() { w.overwrite("=b", 5) })
+				h.meanwhile("=b", 4, func() { w.overwrite("=b", 6) })
+				var denied atomic.Bool
+				h.Before(faulty.Put, "=b", 5, func(context.Context) error {
+					if denied.Store(lost); lost {
+						return backend.ErrOutcomeUnknown
+					}
+					return backend.ErrDenied
+				})
+				h.Every(func(_ context.Context, op faulty.Op, a *faulty.Answer) {
+					if a != nil && op.Kind == faulty.Get && denied.Swap(false) {
+						a.Err = backend.ErrDenied
+					}
+				})
+				_, err := h.tx(context.Background(), update("new", "=a", "=b"))
+				require.ErrorIs(t, err, backend.ErrDenied)
+				assert.Zero(t, h.Planned())
+			})
+		})
+	}
 }
