@@ -195,6 +195,44 @@ func TestBatchValidates(t *testing.T) {
 	})
 }
 
+// TestBatchLeavesOut: a value that is an object of its own, and a key that is only locked, are no
+// part of a batch: a link that is sent late has to be fenced.
+func TestBatchLeavesOut(t *testing.T) {
+	for name, fn := range map[string]func(tx *txn.Tx) error{
+		"a link": func(tx *txn.Tx) error {
+			return errors.Join(write(big, "=a")(tx), write("new", "=b")(tx))
+		},
+		"a lock": func(tx *txn.Tx) error {
+			return errors.Join(tx.Lock([]string{"=a"}), write("new", "=b")(tx))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.Value(1, "=a", "=b")
+				h, net := w.batching()
+				h.must(fn)
+				assert.Zero(t, net.batches)
+				h.drain()
+			})
+		})
+	}
+}
+
+// TestBatchErrorIsNotTheCallers: that a request ran out of its time does not say that the caller
+// has.
+func TestBatchErrorIsNotTheCallers(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=b")
+		h, net := w.batching()
+		net.before = func(int) error {
+			return errors.Join(backend.ErrDenied, context.DeadlineExceeded)
+		}
+		_, err := h.tx(context.Background(), update("new", "=a", "=b"))
+		require.ErrorIs(t, err, backend.ErrDenied)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
 // TestBatchFolds: a batch folds what others have left in cells, as a direct commit does.
 func TestBatchFolds(t *testing.T) {
 	inWorld(t, func(w *world) {
