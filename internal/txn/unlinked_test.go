@@ -72,16 +72,31 @@ func TestReplacedValuesAreRemovedWhateverIsAnswered(t *testing.T) {
 
 // A value that was not linked is removed once that has been found out in the background.
 func TestValuesOfWhoLeavesInDoubtAreRemoved(t *testing.T) {
-	for name, keys := range map[string][]string{"direct": {"=a"}, "staged": {"=a", "=b"}} {
+	for name, x := range map[string]struct {
+		keys  []string
+		fault func(w *world, h *handle, leave func())
+	}{
+		"direct": {[]string{"=a"}, func(_ *world, h *handle, leave func()) {
+			h.LoseRequest("=a", 0, leave)
+		}},
+		"staged": {[]string{"=a", "=b"}, func(_ *world, h *handle, leave func()) {
+			h.LoseRequest("=a", 0, leave)
+		}},
+		"staged, none has landed, and all are off": {[]string{"=a", "=b"},
+			func(w *world, h *handle, leave func()) {
+				h.LoseRequest("=b", 0, nil)
+				h.LoseRequest("=a", 0, func() { w.Value(2, "=a", "=b"); leave() })
+			}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.Value(1, "=a", "=b")
 				h := w.handle()
 				ctx, leave := context.WithCancel(background)
-				h.LoseRequest("=a", 0, leave)
-				_, err := h.tx(ctx, write(big, keys...))
+				x.fault(w, h, leave)
+				_, err := h.tx(ctx, write(big, x.keys...))
 				require.ErrorIs(t, err, txn.ErrInDoubt)
-				require.Len(t, w.values(), len(keys))
+				require.Len(t, w.values(), len(x.keys))
 				h.drain()
 				assert.Empty(t, w.values())
 			})
