@@ -125,6 +125,20 @@ func TestBatchLostToOne(t *testing.T) {
 	})
 }
 
+// TestBatchThatIsAlwaysRefused: a store that goes on refusing batches is written to one by one at
+// last.
+func TestBatchThatIsAlwaysRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=b")
+		h, net := w.batching()
+		net.before = func(int) error { return backend.ErrPrecondition }
+		err := h.engine.Run(background, txn.Options{MaxAttempts: 50}, update("new", "=a", "=b"))
+		require.NoError(t, err)
+		assert.Less(t, net.batches, 10)
+		h.drain()
+	})
+}
+
 // TestBatchUnknown: an attempt of unknown outcome is in doubt, and is not sent again.
 func TestBatchUnknown(t *testing.T) {
 	for _, x := range []struct {
