@@ -39,15 +39,11 @@ func (a *attempt) sendBatch() verdict {
 	ctx, cancel := a.st.Bounded(a.ctx)
 	defer cancel()
 	began := a.rt.Now()
-	res, seen, refused, err := a.rs.SendAll(ctx, writes)
+	res, _, refused, err := a.rs.SendAll(ctx, writes)
 	err = a.ours(err)
 	took := a.rt.Now().Sub(began)
-	for i, m := range a.members {
+	for _, m := range a.members {
 		m.Result, m.Took, m.err = res, took, err
-		if res == store.Applied {
-			m.Landed = seen[i]
-			a.landedAt(m.Landed.Told)
-		}
 	}
 	switch res {
 	case store.Applied:

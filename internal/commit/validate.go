@@ -112,10 +112,9 @@ func (a *attempt) commitPrimary() verdict {
 		fold := rs.FoldOf(rs.Known(m.Landed))
 		fold.Unmarked = len(a.members) == 1
 		w := a.st.Prepare(m.Landed, cell.Commit(a.final(m), a.id, fold))
-		res, s, err := rs.Send(a.ctx, w) // Commit point.
+		res, _, err := rs.Send(a.ctx, w) // Commit point.
 		switch {
 		case res == store.Applied:
-			m.Landed = s
 			return committed
 		case res == store.NotApplied && !doubt:
 			return dead(err) // never sent, or certainly not applied

@@ -225,7 +225,7 @@ const (
 	retires     = `case s.fold.Cell == nil: continue }`
 	attempted   = `func (a *attempt) conclude(v verdict) Result {`
 	answered    = `w := answersOf(todo)`
-	commitSent  = `res, s, err := rs.Send(a.ctx, w)`
+	commitSent  = `res, _, err := rs.Send(a.ctx, w)`
 	told        = `func (a *attempt) tell(m *Member, s resolve.Sight) Outcome {`
 	askedMember = `for _, s := range seen {`
 	weakRead    = `reads := tx.reads()`
@@ -399,7 +399,7 @@ var branches = []struct {
 		{"validated: a read can't be validated", `err := a.validate()`, `err != nil`},
 		{"commit write: of several members, with the mark", commitSent, `!fold.Unmarked`},
 		{"commit write: of the only member, without", commitSent, `fold.Unmarked`},
-		{"commit write: applied", `m.Landed = s return committed`, ""},
+		{"commit write: applied", `case res == store.Applied: return committed`, ""},
 		{"commit write: not applied", `case res == store.NotApplied && !doubt: return dead(err)`, ""},
 		{"commit write: refused", commitSent, `res == store.Refused`},
 		{"commit write: unknown", commitSent, `res == store.Unknown`},

@@ -125,6 +125,20 @@ func TestBatchLostToOne(t *testing.T) {
 	})
 }
 
+// TestBatchThatIsAlwaysRefused: a store that goes on refusing batches is written to one by one at
+// last.
+func TestBatchThatIsAlwaysRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=b")
+		h, net := w.batching()
+		net.before = func(int) error { return backend.ErrPrecondition }
+		err := h.engine.Run(background, txn.Options{MaxAttempts: 50}, update("new", "=a", "=b"))
+		require.NoError(t, err)
+		assert.Less(t, net.batches, 10)
+		h.drain()
+	})
+}
+
 // TestBatchUnknown: an attempt of unknown outcome is in doubt, and is not sent again.
 func TestBatchUnknown(t *testing.T) {
 	for _, x := range []struct {
@@ -192,6 +206,44 @@ func TestBatchValidates(t *testing.T) {
 		h, net := w.batching()
 		h.must(copyOf("=r", "=a", "=b"))
 		assert.Zero(t, net.batches)
+	})
+}
+
+// TestBatchLeavesOut: a value that is an object of its own, and a key that is only locked, are no
+// part of a batch: a link that is sent late has to be fenced.
+func TestBatchLeavesOut(t *testing.T) {
+	for name, fn := range map[string]func(tx *txn.Tx) error{
+		"a link": func(tx *txn.Tx) error {
+			return errors.Join(write(big, "=a")(tx), write("new", "=b")(tx))
+		},
+		"a lock": func(tx *txn.Tx) error {
+			return errors.Join(tx.Lock([]string{"=a"}), write("new", "=b")(tx))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.Value(1, "=a", "=b")
+				h, net := w.batching()
+				h.must(fn)
+				assert.Zero(t, net.batches)
+				h.drain()
+			})
+		})
+	}
+}
+
+// TestBatchErrorIsNotTheCallers: that a request ran out of its time does not say that the caller
+// has.
+func TestBatchErrorIsNotTheCallers(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=b")
+		h, net := w.batching()
+		net.before = func(int) error {
+			return errors.Join(backend.ErrDenied, context.DeadlineExceeded)
+		}
+		_, err := h.tx(context.Background(), update("new", "=a", "=b"))
+		require.ErrorIs(t, err, backend.ErrDenied)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
 

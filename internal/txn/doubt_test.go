@@ -210,6 +210,9 @@ func TestStagedWriteIsUnknown(t *testing.T) {
 	}
 }
 
+// duplicated is the answer to the second copy of a write that was sent twice on its way.
+func duplicated(a *faulty.Answer) { a.Stamp, a.Err = backend.Stamp{}, backend.ErrPrecondition }
+
 // shed writes a cell once more, without marks.
 func (w *world) shed(name string, n byte) {
 	c, _ := w.Cell(name)
@@ -225,6 +228,15 @@ func (w *world) shed(name string, n byte) {
 func TestOneOffAnotherAtExpectedIsNotInDoubt(t *testing.T) {
 	doubt{"", write("new", "=a", "=b"), func(w *world, h *handle) {
 		h.LoseRequest("=a", 0, func() { w.forget("=a") })
+		h.LoseRequest("=b", 0, nil)
+	}, again}.run(t)
+}
+
+// One member proves that the attempt is dead: another, that has not got its intent, is not sent it
+// again, as that would make it look committed.
+func TestOneDeadAnotherAtExpectedIsNotSentAgain(t *testing.T) {
+	doubt{"", write("new", "=a", "=b"), func(w *world, h *handle) {
+		h.LoseRequest("=a", 0, func() { w.touch("=a") })
 		h.LoseRequest("=b", 0, nil)
 	}, again}.run(t)
 }
@@ -289,6 +301,16 @@ func TestCommitWriteIsUnknown(t *testing.T) {
 					op := h.Sent(faulty.Put, "=a")[1]
 					_, err := w.Mem.Put(ctx, op.Name, op.Data, op.Condition)
 					return err
+				})
+			}, first},
+		{"the second copy is not applied, as the first landed late", both,
+			func(w *world, h *handle) {
+				h.LoseRequest("=a", 1, nil)
+				h.Before(faulty.Put, "=a", 2, func(ctx context.Context) error {
+					op := h.Sent(faulty.Put, "=a")[1]
+					_, err := w.Mem.Put(ctx, op.Name, op.Data, op.Condition)
+					require.NoError(w.T, err)
+					return backend.ErrDenied
 				})
 			}, first},
 		{"one key only, and it has landed", copyOf("=r", "=a"),

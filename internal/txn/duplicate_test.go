@@ -113,3 +113,43 @@ func TestABaseIsReadAgain(t *testing.T) {
 		})
 	}
 }
+
+// A write that is lost beside a duplicate is sent again: that it may have landed does not say that
+// it has.
+func TestALostWriteBesideADuplicate(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=b")
+		h := w.handle()
+		h.After(faulty.Put, "=a", 0, duplicated)
+		h.LoseRequest("=b", 0, nil)
+		h.must(write("new", "=a", "=b"))
+		h.drain()
+		for _, name := range []string{"=a", "=b"} {
+			v, _ := w.handle().read(name)
+			assert.Equal(t, "new", v)
+		}
+	})
+}
+
+// One that was refused shows that the attempt is dead, another holds its intent, as what was
+// refused there is a duplicate. If the transaction goes on without that key, the intent is removed.
+func TestAnIntentBesideARefusalIsNotLeftBehind(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=b")
+		h := w.handle()
+		h.After(faulty.Put, "=a", 0, duplicated)
+		h.meanwhile("=b", 0, func() { w.overwrite("=b", 2) })
+		runs := 0
+		err := h.engine.Run(background, txn.Options{}, func(tx *txn.Tx) error {
+			if runs++; runs > 1 {
+				return tx.Abort()
+			}
+			return update("new", "=a", "=b")(tx)
+		})
+		require.ErrorIs(t, err, txn.ErrAborted)
+		assert.Equal(t, 2, runs)
+		h.drain()
+		c, _ := w.Cell("=a")
+		assert.Nil(t, c.Intent)
+	})
+}

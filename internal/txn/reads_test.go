@@ -14,6 +14,8 @@ import (
 	"github.com/strictkv/strictkv/backend"
 	"github.com/strictkv/strictkv/backend/faulty"
 	"github.com/strictkv/strictkv/internal/cell"
+	"github.com/strictkv/strictkv/internal/keyspace"
+	"github.com/strictkv/strictkv/internal/scan"
 	"github.com/strictkv/strictkv/internal/txn"
 )
 
@@ -173,6 +175,42 @@ func TestWriterMeetsAnUndecidedIntent(t *testing.T) {
 		got, _ := w.Cell("=a")
 		assert.Equal(t, id(1), got.Recent[1])
 	})
+}
+
+// A scan with a staleness bound does not show what this handle has replaced since.
+func TestWeakScansSeeOwnCommits(t *testing.T) {
+	for name, fn := range map[string]func(tx *txn.Tx) error{
+		"direct": write("copied", "=a"), "parallel": write("copied", "=a", "=b"),
+		"validated": copyOf("=r", "=a"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.Value(1, "=a", "=b", "=r")
+				h := w.handle()
+				scanned := func() (got string) {
+					err := h.engine.Run(background,
+						txn.Options{ReadOnly: true, Staleness: time.Hour},
+						func(tx *txn.Tx) error {
+							r := scan.Range{Interval: keyspace.Interval{From: "=a", To: "=b"}}
+							return tx.Scan(r, func(i txn.Item) bool {
+								got = string(i.Value)
+								return true
+							})
+						})
+					require.NoError(t, err)
+					return got
+				}
+				require.Equal(t, "v", scanned())
+				pass(time.Second)
+				h.Forget()
+				require.Equal(t, "v", scanned())
+				require.Empty(t, h.Sent("", ""), "it is remembered")
+				h.must(fn)
+				assert.Equal(t, "copied", scanned())
+				h.drain()
+			})
+		})
+	}
 }
 
 // The handle's own commits are seen by its reads of any staleness, whatever is read at

@@ -92,3 +92,22 @@ func TestWhatIsInDoubtIsTold(t *testing.T) {
 		h.drain()
 	})
 }
+
+// Why it is in doubt is told with what came first: that the commit write has no answer.
+func TestDoubtKeepsItsFirstCause(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Value(1, "=a", "=b", "=r")
+		h := w.handleOnce()
+		h.Before(faulty.Put, "=a", 1, func(context.Context) error {
+			h.Before(faulty.Get, "=a", len(h.Sent(faulty.Get, "=a")), func(context.Context) error {
+				return backend.ErrDenied
+			})
+			return backend.ErrOutcomeUnknown
+		})
+		_, err := h.tx(background, copyOf("=r", "=a", "=b"))
+		require.ErrorIs(t, err, txn.ErrInDoubt)
+		require.ErrorIs(t, err, backend.ErrOutcomeUnknown)
+		assert.ErrorContains(t, err, backend.ErrDenied.Error())
+		h.drain()
+	})
+}
