@@ -324,6 +324,21 @@ func TestRefusedFenceProvesNothing(t *testing.T) {
 			assert.Equal(t, cell.Committed, rd.Outcome)
 		})
 	})
+	t.Run("pending: it was asked at its primary", func(t *testing.T) {
+		inWorld(t, func(w *world) {
+			w.Value(1, "=a", "=b")
+			w.Rival(50, cell.Pending, "=a", "=b").Place("=a", "=b")
+			c := w.client()
+			c.Before(faulty.Put, "=a", 0, func(context.Context) error {
+				held, _ := w.Cell("=a")
+				w.Put("=a", cell.Commit(held, id(50), cell.Fold{}))
+				return nil
+			})
+			rd, _ := c.effective("=a", writer(10))
+			assert.Equal(t, inline("new"), rd.Cell.Value)
+			assert.Equal(t, 1, c.requests(faulty.Put))
+		})
+	})
 	t.Run("unknown, and never applied", func(t *testing.T) {
 		inWorld(t, func(w *world) {
 			w.Value(1, "=a", "=b")

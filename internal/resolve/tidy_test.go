@@ -173,3 +173,63 @@ func TestAKillOfALeavingCaller(t *testing.T) {
 		})
 	}
 }
+
+// A value that is due is deleted by a writer of its own, at the version at which it was; one that
+// is not stays.
+func TestTidyOfWhatExpires(t *testing.T) {
+	put := func(w *world, in time.Duration) {
+		v := inline("v")
+		v.Expires = time.Now().Add(in).UnixNano()
+		w.Write(1, cell.Put, v, "=a")
+	}
+	denied := func(context.Context) error { return backend.ErrDenied }
+	for _, x := range []struct {
+		name    string
+		expires time.Duration
+		then    func(w *world, c *client)
+		did     resolve.Tidied
+		fails   error
+		there   bool
+		puts    int
+	}{
+		{"due", -1, nil, resolve.Expired, nil, false, 1},
+		{"not due", time.Second, nil, resolve.Lasting, nil, true, 0},
+		{"due, but somebody deletes it first", -1, func(w *world, c *client) {
+			c.Before(faulty.Put, "=a", 0, func(context.Context) error {
+				w.Write(2, cell.Delete, cell.Value{}, "=a")
+				return nil
+			})
+		}, resolve.Nothing, nil, false, 1},
+		{"due, but somebody makes it last", -1, func(w *world, c *client) {
+			c.Before(faulty.Put, "=a", 0, func(context.Context) error {
+				put(w, time.Minute)
+				return nil
+			})
+		}, resolve.Lasting, nil, true, 1},
+		{"due, the request is lost", -1, func(_ *world, c *client) {
+			c.LoseRequest("=a", 0, nil)
+		}, resolve.Expired, nil, false, 2},
+		{"due, and denied", -1, func(_ *world, c *client) {
+			c.Before(faulty.Put, "=a", 0, denied)
+		}, resolve.Nothing, backend.ErrDenied, true, 1},
+		{"read in vain", -1, func(_ *world, c *client) {
+			c.Before(faulty.Get, "=a", 0, denied)
+		}, resolve.Nothing, backend.ErrDenied, true, 0},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				put(w, x.expires)
+				c := w.client()
+				if x.then != nil {
+					x.then(w, c)
+				}
+				did, err := c.rs.Tidy(background, "=a", false)
+				require.ErrorIs(t, err, x.fails)
+				assert.Equal(t, x.did, did)
+				assert.Equal(t, x.puts, c.requests(faulty.Put))
+				got, _ := w.Cell("=a")
+				assert.Equal(t, x.there, got.Value.Kind != cell.Absent)
+			})
+		})
+	}
+}
