@@ -269,24 +269,26 @@ func (t *txn) commit(tx *Tx) (done bool, err error) {
 			}
 			return true, err
 		}
-		t.learn(p)
-		if err := t.blocked(p.Members); err != nil {
-			return true, err
-		}
-		if t.locksFirst(tx) {
-			continue
-		}
-		if paused, err := t.standBack(p); err != nil || paused {
-			return err != nil, err
-		}
-		if paused, err := t.pace(p); err != nil || paused {
-			return err != nil, err
-		}
-		rerun, err := t.refresh(p, r)
-		if err != nil || rerun {
+		if rerun, err := t.beaten(tx, p, r); err != nil || rerun {
 			return err != nil, err
 		}
 	}
+}
+
+// beaten is what follows an attempt that others have beaten. It reports whether the function is to
+// run again: else another attempt is made, of what was read meanwhile, or under locks.
+func (t *txn) beaten(tx *Tx, p *plan, r commit.Result) (rerun bool, err error) {
+	t.learn(p)
+	if err := t.blocked(p.Members); err != nil || t.locksFirst(tx) {
+		return false, err
+	}
+	if paused, err := t.standBack(p); err != nil || paused {
+		return paused, err
+	}
+	if paused, err := t.pace(p); err != nil || paused {
+		return paused, err
+	}
+	return t.refresh(p, r)
 }
 
 // conclude does what follows from how an attempt has ended, and reports whether the transaction
